@@ -43,7 +43,7 @@ def lifted(html: str, url: str, names: tuple[str, ...]) -> object:
 
 def answer(html: str, url: str) -> object:
     try:
-        return bounds.bounded(html, url)
+        return bounds.limit_markup(html, url)
     except ExtractionFailed as error:
         return str(error)
 
@@ -74,11 +74,11 @@ def look(name: str, body: bytes, url: str) -> None:
             changed[key].append(name)
     began = time.thread_time()
     page = extraction.read(html, url)
-    count("extraction.SECONDS", time.thread_time() - began, extraction.SECONDS, name)
+    count("extraction.MAX_SECONDS", time.thread_time() - began, extraction.MAX_SECONDS, name)
     with patch.multiple(tree, MAX_DEPTH=400, MAX_NODES=NEVER):
         root = tree.parse(html, url)
     count("html.tree.MAX_DEPTH", depth(root.root), tree.MAX_DEPTH, name)
-    count("html.tree.MAX_NODES", sum(map(len, root.named.values())), tree.MAX_NODES, name)
+    count("html.tree.MAX_NODES", sum(map(len, root.by_name.values())), tree.MAX_NODES, name)
     count("content.MAX_BLOCKS", len(blocks.split_blocks(root, set())), content.MAX_BLOCKS, name)
     count("html.hidden.MAX_FOUND", len(page.hidden), hidden.MAX_FOUND, name)
     scripts = [each.text() for each in root.all("script") if "ld+json" in each.attributes.get("type", "").lower()]

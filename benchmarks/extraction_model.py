@@ -80,7 +80,7 @@ def examples(folder: Path) -> list[Example]:
         url = row["url"] or ""
         truth = ANY_WORD.findall(row["content"].lower())
         try:
-            with extraction._seen(html, url) as (page, _, _, cut, _):
+            with extraction._open_page(html, url) as (page, _, _, cut, _):
                 words = [ANY_WORD.findall(block.text.lower()) for block in cut]
                 rows = features.measure(cut, facts.Facts(page), url)[0] if cut else None
         except ExtractionFailed as error:

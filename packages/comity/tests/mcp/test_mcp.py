@@ -31,7 +31,7 @@ from comity.mcp import reading, resources, serving
 from comity.mcp.answers import MAX_LIST_CHARACTERS
 from comity.mcp.crawls import CrawlLimits
 from comity_pages import reader_processes
-from comity_pages.tokens import tokens
+from comity_pages.tokens import count_tokens
 
 if TYPE_CHECKING:
     from mcp import Client
@@ -402,7 +402,7 @@ def test_a_budget_is_never_exceeded_and_the_parts_are_the_whole(site: Site, most
                 where = {"url": site.url("/log")} if cursor is None else {"cursor": cursor}
                 where |= {} if pieces is None else {"pieces": pieces}
                 values = await told(client, "fetch", max_tokens=most, **where)
-                assert tokens(json.dumps(values, ensure_ascii=False)) <= most
+                assert count_tokens(json.dumps(values, ensure_ascii=False)) <= most
                 parts.append(values["from_site"]["markdown"])
                 for each in values["from_site"].get("pieces", ()):
                     assert values["part"]["from"] <= each["start"] < values["part"]["to"]

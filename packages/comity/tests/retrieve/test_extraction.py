@@ -15,7 +15,7 @@ from sites import HANGS
 
 from comity.errors import ExtractionFailed
 from comity_pages.extraction import read
-from comity_pages.html.bounds import MAX_ATTRIBUTES, MAX_FORMATTING, MAX_HTML, MAX_OPEN, MAX_TAGS, bounded
+from comity_pages.html.bounds import MAX_ATTRIBUTES, MAX_FORMATTING, MAX_HTML, MAX_OPEN, MAX_TAGS, limit_markup
 from comity_pages.html.tree import MAX_DEPTH, Node
 
 URL = "https://example.com/dir/page"
@@ -249,7 +249,7 @@ TAG_PIECES += ["<!--", "-->", "<!", "x=", "<İ", "\x1c", "é", "<td>"]
 @given(st.lists(st.sampled_from(TAG_PIECES), max_size=60))
 def test_a_page_within_the_limits_reaches_the_parser_as_it_is(pieces: list[str]) -> None:
     page = "".join(pieces)
-    cut, truncated = bounded(page, URL)
+    cut, truncated = limit_markup(page, URL)
     assert not truncated
     assert cut == page or page.count("<b ") > MAX_FORMATTING
 
@@ -258,20 +258,20 @@ def test_a_page_within_the_limits_reaches_the_parser_as_it_is(pieces: list[str])
     "tag", ["<p title='<div><div>'>", '<p title = "<div>" x>', "<p x=/<div>", "<p\n/ x='>'>", "<!--<div>-->"]
 )
 def test_what_stands_in_an_attribute_or_a_comment_opens_nothing(tag: str) -> None:
-    assert bounded(tag * MAX_OPEN, URL) == (tag * MAX_OPEN, False)
+    assert limit_markup(tag * MAX_OPEN, URL) == (tag * MAX_OPEN, False)
 
 
 @pytest.mark.parametrize(
     "tag", ["<div>", "<DIV class='a>b'>", "<div\xa0x>", "<p x='a'><div>", '<p x="><div>\'>"><div>']
 )
 def test_more_elements_than_may_be_open_cut_the_page_where_the_first_of_them_begins(tag: str) -> None:
-    cut, truncated = bounded(tag * (MAX_OPEN + 1), URL)
+    cut, truncated = limit_markup(tag * (MAX_OPEN + 1), URL)
     assert truncated
     assert cut == (tag * (MAX_OPEN + 1))[: len(tag) * MAX_OPEN + tag.lower().rindex("<div")]
 
 
 def test_a_script_ends_at_its_end_tag_in_any_case() -> None:
-    assert bounded("<script>if (a </b>) '</scrip'</SCRIPT><p>x</p>", URL) == ("<script></SCRIPT><p>x</p>", False)
+    assert limit_markup("<script>if (a </b>) '</scrip'</SCRIPT><p>x</p>", URL) == ("<script></SCRIPT><p>x</p>", False)
 
 
 def test_what_looks_like_a_processing_instruction_is_nothing() -> None:

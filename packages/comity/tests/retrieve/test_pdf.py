@@ -31,7 +31,9 @@ TWO = made(
 def read_here(body: bytes) -> ExtractedPage:
     """The page as `read_body` has it, read without the process of its own, which takes longer than all else."""
     told = pdf._answer(body)
-    return documents._of_pdf(pdf.PdfText(told["markdown"], tuple(told["pages"]), told["truncated"], told["said"]), URL)
+    return documents._extract_pdf(
+        pdf.PdfText(told["markdown"], tuple(told["pages"]), told["truncated"], told["said"]), URL
+    )
 
 
 def test_larger_type_is_a_heading_and_lines_make_paragraphs() -> None:
@@ -53,7 +55,7 @@ def test_a_word_that_a_hyphen_divides_is_whole() -> None:
     page = read_here(made([(10, 50 + 12 * n, words) for n, words in enumerate(lines)]))
     assert page.markdown == "Oil burns for a considerable time, and the wicks last. A well-known lamp.\n"
     lines = [pdf._Line("a con\xadsid\x02", 10.0, 50.0, 0), pdf._Line("erable lamp", 10.0, 50.0, 0)]
-    assert pdf._written(lines, 1)[0] == "a considerable lamp\n"
+    assert pdf._write(lines, 1)[0] == "a considerable lamp\n"
 
 
 WIDTHS = dict(
@@ -109,7 +111,7 @@ def test_words_and_spaced_letters_of_a_browsers_pdf_are_whole(tmp_path: Path) ->
     ],
 )
 def test_a_hyphen_before_a_capital_or_a_figure_is_one_of_the_word(first: str, second: str, whole: str) -> None:
-    assert pdf._written([pdf._Line(first, 10.0, 50.0, 0), pdf._Line(second, 10.0, 62.0, 0)], 1)[0] == f"{whole}\n"
+    assert pdf._write([pdf._Line(first, 10.0, 50.0, 0), pdf._Line(second, 10.0, 62.0, 0)], 1)[0] == f"{whole}\n"
 
 
 def test_a_large_letter_that_begins_a_text_is_no_heading() -> None:
@@ -222,7 +224,7 @@ def test_a_title_that_is_no_text_is_left_out() -> None:
 def test_more_text_than_is_taken_is_cut_and_said(monkeypatch: pytest.MonkeyPatch) -> None:
     lines = [pdf._Line("word " * 20, 10.0, 100.0 - number, 0) for number in range(100)]
     monkeypatch.setattr(pdf, "MAX_TEXT", 1000)
-    markdown, _, cut = pdf._written(lines, 1)
+    markdown, _, cut = pdf._write(lines, 1)
     assert cut
     assert len(markdown) < 1300
 

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 import comity
 from comity_pages.extraction import ExtractedPage, read
 from comity_pages.pieces import Chunk, Section
-from comity_pages.tokens import tokens
+from comity_pages.tokens import count_tokens
 
 URL = "https://example.com/lamps"
 
@@ -39,7 +39,7 @@ def test_each_heading_begins_a_chunk_that_knows_the_headings_above_it() -> None:
         (("Lamps", "Gas"), "## Gas\n\nHisses."),
     ]
     assert [text[chunk.start : chunk.end].strip() for chunk in chunks] == [chunk.text for chunk in chunks]
-    assert all(chunk.tokens == tokens(chunk.text) for chunk in chunks)
+    assert all(chunk.tokens == count_tokens(chunk.text) for chunk in chunks)
 
 
 def test_code_is_cut_between_lines_and_fenced_again() -> None:

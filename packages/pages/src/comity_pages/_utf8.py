@@ -19,9 +19,9 @@ if cython.compiled:
     from cython.cimports.cpython.ref import Py_DECREF, Py_INCREF, PyObject
     from cython.cimports.libc.string import memcpy
 
-_LONG = cython.declare(cython.Py_ssize_t, 32 * 1024)  # bytes for which it is worth letting other threads run
+_MIN_NOGIL_BYTES = cython.declare(cython.Py_ssize_t, 32 * 1024)  # bytes for which it is worth letting other threads run
 SLACK = cython.declare(cython.Py_ssize_t, 16)  # bytes beyond the text: up to eight are written at a time
-_LOWEST_FIRST = sys.byteorder == "little"  # eight bytes are looked at as one number
+_LITTLE_ENDIAN = sys.byteorder == "little"  # eight bytes are looked at as one number
 _encode = json.JSONEncoder(ensure_ascii=False).encode
 
 
@@ -44,14 +44,14 @@ def by_any_writer(values: object) -> bool:
 def is_utf8(data: bytes) -> bool:
     """Whether the bytes are well-formed UTF-8 (Unicode, table 3-7: no surrogates, no overlong forms)."""
     if not cython.compiled:
-        return _decodes(data)
+        return _is_decodable(data)
     octets: cython.p_const_uchar = data
     size: cython.Py_ssize_t = len(data)
     found: cython.bint
-    if size < _LONG:
-        return _well_formed(octets, size)
+    if size < _MIN_NOGIL_BYTES:
+        return _is_well_formed(octets, size)
     with cython.nogil:
-        found = _well_formed(octets, size)
+        found = _is_well_formed(octets, size)
     return found
 
 
@@ -61,12 +61,12 @@ def json_string(data: bytes, before: bytes = b"", after: bytes = b"") -> bytes:
     Args:
         before, after: what is to stand on either side of it, so that a large string need not be copied.
     """
-    if not (cython.compiled and _LOWEST_FIRST):
+    if not (cython.compiled and _LITTLE_ENDIAN):
         return b"".join((before, _encode(data.decode("utf-8")).encode("utf-8"), after))
-    return _quoted(data, len(data), before, len(before), after, len(after))
+    return _quote(data, len(data), before, len(before), after, len(after))
 
 
-def _decodes(data: bytes) -> bool:
+def _is_decodable(data: bytes) -> bool:
     try:
         data.decode("utf-8")
     except UnicodeDecodeError:
@@ -77,7 +77,7 @@ def _decodes(data: bytes) -> bool:
 @cython.cfunc
 @cython.exceptval(check=False)
 @cython.nogil
-def _well_formed(data: cython.p_const_uchar, size: cython.Py_ssize_t) -> cython.bint:
+def _is_well_formed(data: cython.p_const_uchar, size: cython.Py_ssize_t) -> cython.bint:
     at: cython.Py_ssize_t = 0
     more: cython.Py_ssize_t
     first: cython.uchar
@@ -129,7 +129,7 @@ def _well_formed(data: cython.p_const_uchar, size: cython.Py_ssize_t) -> cython.
 @cython.inline
 @cython.exceptval(check=False)
 @cython.nogil
-def _escaped(block: cython.ulonglong) -> cython.ulonglong:
+def _escape_mask(block: cython.ulonglong) -> cython.ulonglong:
     """The top bit of each of eight bytes that JSON escapes, exact up to the lowest one: above it others may be set."""
     ones: cython.ulonglong = 0x01010101
     ones |= ones << 32  # a literal of eight bytes would be a Python integer
@@ -154,7 +154,7 @@ def _escaped_size(data: cython.p_const_uchar, size: cython.Py_ssize_t) -> cython
 
 
 @cython.cfunc
-def _quoted(
+def _quote(
     data: cython.p_const_uchar,
     size: cython.Py_ssize_t,
     before: cython.p_const_uchar,
@@ -169,7 +169,7 @@ def _quoted(
     while written < 0:
         made = PyBytes_FromStringAndSize(cython.NULL, size_before + 1 + room + SLACK + size_after)
         out = cython.cast(cython.p_uchar, PyBytes_AS_STRING(made)) + size_before
-        if size < _LONG:
+        if size < _MIN_NOGIL_BYTES:
             written = _escape(data, size, out + 1, room)
         else:
             with cython.nogil:
@@ -205,7 +205,7 @@ def _escape(
             return -1
         if at + 8 <= size:
             memcpy(cython.address(block), data + at, 8)
-            found = _escaped(block)
+            found = _escape_mask(block)
             memcpy(out + to, cython.address(block), 8)
             if found == 0:
                 at += 8

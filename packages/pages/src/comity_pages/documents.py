@@ -9,7 +9,7 @@ from comity_pages import extraction, pdf
 from comity_pages.content.kinds import PAGE, Judgement
 from comity_pages.extraction import Content, ExtractedPage
 from comity_pages.html import hidden
-from comity_pages.markdown import reader, served
+from comity_pages.markdown import reader, served_markdown
 from comity_pages.metadata.days import day_of
 from comity_pages.metadata.json_ld import Entity
 from comity_pages.metadata.metadata import Metadata
@@ -26,11 +26,11 @@ FORMS: Final[dict[str, Form]] = {
     "text/plain": "text",
 }
 TO_READ_PDF: Final = "to read PDF: pip install 'comity[pdf]'"
-_ANY: Final = ("", "text/html", "application/octet-stream", "binary/octet-stream", "application/x-pdf")
+_UNCERTAIN_TYPES: Final = ("", "text/html", "application/octet-stream", "binary/octet-stream", "application/x-pdf")
 
 
-_HEADER: Final = 1445  # octets of a body that say whether it is text (WHATWG MIME Sniffing, 5.2)
-_NO_TEXT: Final = re.compile(rb"[\x00-\x08\x0b\x0e-\x1a\x1c-\x1f]")
+_MAX_SNIFFED_BYTES: Final = 1445  # octets of a body that say whether it is text (WHATWG MIME Sniffing, 5.2)
+_BINARY_DATA: Final = re.compile(rb"[\x00-\x08\x0b\x0e-\x1a\x1c-\x1f]")
 _BOMS: Final = (b"\xfe\xff", b"\xff\xfe", b"\xef\xbb\xbf")
 
 
@@ -40,12 +40,12 @@ def form_of(body: bytes, content_type: str) -> Form | None:
     media_type, charset = stated if stated is not None else ("", None)
     if encodings.is_html(body, content_type):
         return None if encodings.is_binary(body) else "html"
-    if media_type == "application/pdf" or (media_type in _ANY and body[:5] == b"%PDF-"):
+    if media_type == "application/pdf" or (media_type in _UNCERTAIN_TYPES and body[:5] == b"%PDF-"):
         return "pdf" if pdf.available() else None
     form = FORMS.get(media_type)
     if form is None or body.startswith(_BOMS) or (charset or "").lower().startswith(("utf-16", "utf-32")):
         return form
-    return None if _NO_TEXT.search(body, 0, _HEADER) else form  # "binary data byte", as above, 7.2
+    return None if _BINARY_DATA.search(body, 0, _MAX_SNIFFED_BYTES) else form  # "binary data byte", as above, 7.2
 
 
 def read_body(
@@ -72,11 +72,11 @@ def read_body(
     if form is None:
         return None
     if form == "pdf":
-        return _of_pdf(pdf.read(body, url), url)
+        return _extract_pdf(pdf.read(body, url), url)
     text = text_of(body, content_type, encoding)
     if form == "html":
         return extraction.read(text, url, content=content, convert=convert)
-    found = served.seen(text, url).hidden if form == "markdown" else hidden.in_text(text)
+    found = served_markdown.remove_hidden(text, url).hidden if form == "markdown" else hidden.find_in_text(text)
     return ExtractedPage(text, found, truncated=False, url=url)
 
 
@@ -130,15 +130,15 @@ def text_of(body: bytes, content_type: str, encoding: str | None = None) -> str:
     return xhtml.as_html(text) if xhtml.is_xhtml(body, content_type) else text
 
 
-def _of_pdf(found: pdf.PdfText, url: str) -> ExtractedPage:
-    title, author = found.said["title"].strip(), found.said["author"].strip()
-    created = found.said["created"].removeprefix("D:")[:8]
+def _extract_pdf(found: pdf.PdfText, url: str) -> ExtractedPage:
+    title, author = found.properties["title"].strip(), found.properties["author"].strip()
+    created = found.properties["created"].removeprefix("D:")[:8]
     metadata = Metadata(
         title=Field(title[:500], "meta") if title else None,
         author=Field(author[:500], "meta") if author else None,
         date=Field(day, "meta") if (day := day_of(created)) else None,
     )
-    seen = hidden.in_text(found.markdown)
+    seen = hidden.find_in_text(found.markdown)
     kind = PAGE if found.markdown else Judgement("empty", "There is no text in it: it may be pictures of pages.")
     return ExtractedPage(
         found.markdown, seen, found.truncated, kind, metadata=metadata, url=url, page_starts=found.pages

@@ -13,25 +13,25 @@ from typing import Final, Literal
 from comity_pages import urls
 from comity_pages.content import blocks
 from comity_pages.content.blocks import Block
-from comity_pages.content.content import ExcludedPart, choose, left_out
+from comity_pages.content.content import ExcludedPart, choose, excluded_parts
 from comity_pages.content.kinds import PAGE, Judgement, judge
 from comity_pages.errors import ExtractionFailed
 from comity_pages.html import hidden, tabs
 from comity_pages.html.hidden import HiddenText
-from comity_pages.html.plain import gather_items, normalize_markup
+from comity_pages.html.normalization import gather_items, normalize_markup
 from comity_pages.html.tree import Node, Tree, parse
 from comity_pages.markdown import code, footnotes, formulas, markdown
 from comity_pages.metadata import json_ld, metadata, microdata
 from comity_pages.metadata.json_ld import Entity
-from comity_pages.metadata.metadata import NOTHING, Metadata
+from comity_pages.metadata.metadata import NO_METADATA, Metadata
 from comity_pages.pieces import Pieces, ids_of_headings
 from comity_pages.signals import encodings
 from comity_pages.signals.link_header import relation_types
 
 Content = Literal["main", "all"]
 
-SECONDS: Final = 10.0  # processor time after which a page is given up
-_ALIKE: Final = 12  # characters from which on texts are taken to begin alike
+MAX_SECONDS: Final = 10.0  # processor time after which a page is given up
+_MIN_COMMON_CHARS: Final = 12  # characters from which on texts are taken to begin alike
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ class ExtractedPage(Pieces):
     truncated: bool
     judgement: Judgement = PAGE
     licences: tuple[tuple[str, str, str], ...] = ()
-    metadata: Metadata = NOTHING
+    metadata: Metadata = NO_METADATA
     left_out: tuple[ExcludedPart, ...] = ()
     agreement: float | None = None
     url: str = ""
@@ -75,7 +75,7 @@ class ExtractedPage(Pieces):
 
 
 def read(
-    html: bytes | str, url: str, *, content: Content = "main", convert: bool = True, seconds: float = SECONDS
+    html: bytes | str, url: str, *, content: Content = "main", convert: bool = True, seconds: float = MAX_SECONDS
 ) -> ExtractedPage:
     """Take Markdown and the rest from a page.
 
@@ -93,7 +93,7 @@ def read(
     deadline = time.thread_time() + seconds
     if isinstance(html, bytes):
         html = encodings.to_text(html, encodings.detect(html))
-    with _seen(html, url) as (tree, base, (found, removed, folded), cut, judgement):
+    with _open_page(html, url) as (tree, base, (found, removed, folded), cut, judgement):
         notes = footnotes.find_footnotes(tree, url)
         text = ""
         agreement = choose(cut, tree, url, notes) if content == "main" else None
@@ -107,7 +107,7 @@ def read(
             judgement,
             tuple(_licences(tree, base)),
             metadata.read(tree, base, url, removed),
-            left_out(cut, tree, removed),
+            excluded_parts(cut, tree, removed),
             agreement,
             url,
             ids_of_headings(tree),
@@ -121,12 +121,12 @@ def overview(html: str, url: str) -> tuple[Judgement, tuple[Entity, ...]]:
     Raises:
         ExtractionFailed: the page is built to exhaust a parser.
     """
-    with _seen(html, url) as (tree, *_, judgement):
+    with _open_page(html, url) as (tree, *_, judgement):
         return judgement, json_ld.entities([*json_ld.objects(tree), *microdata.objects(tree)])
 
 
 @contextmanager
-def _seen(html: str, url: str) -> Iterator[tuple[Tree, urls.Base, hidden.Seen, list[blocks.Block], Judgement]]:
+def _open_page(html: str, url: str) -> Iterator[tuple[Tree, urls.Base, hidden.HiddenContent, list[Block], Judgement]]:
     """A page as it is shown: its tree, what is hidden in it, its blocks and what it is."""
     tree: Tree | None = None
     try:
@@ -135,20 +135,20 @@ def _seen(html: str, url: str) -> Iterator[tuple[Tree, urls.Base, hidden.Seen, l
         code.mark_code(tree)
         formulas.mark_formulas(tree)
         base = _base(tree, url)
-        seen = hidden.in_page(tree)
-        if any(mark in html for mark in tabs.MARKS):
-            tabs.pair(tree, seen[1])
+        seen = hidden.find_in_page(tree)
+        if any(mark in html for mark in tabs.TAB_MARKS):
+            tabs.label_panels(tree, seen[1])
         cut = blocks.split_blocks(tree, seen[1])
         yield tree, base, seen, cut, judge(tree, cut, html)
     except RecursionError:
         raise ExtractionFailed(f"{url} is nested too deep to be turned into Markdown", url=url) from None
     finally:
         if tree is not None:
-            tree.take_apart()
+            tree.release()
 
 
 def _licences(tree: Tree, base: urls.Base) -> Iterator[tuple[str, str, str]]:
-    for node in tree.named.get("link", [])[:1000]:
+    for node in tree.by_name.get("link", [])[:1000]:
         attributes = node.attributes
         rel, href = attributes.get("rel", ""), attributes.get("href", "")
         if "license" in relation_types(rel):
@@ -161,15 +161,15 @@ def _unfindable_texts(cut: list[Block], folded: Set[Node]) -> Iterator[str]:
     """
     below: set[str] = set()
     for block in reversed(cut):
-        begins = block.text[:_ALIKE]
+        begins = block.text[:_MIN_COMMON_CHARS]
         if not block.kept:
             unfindable = begins in below
         else:
             below.add(begins)
             unfindable = (
                 any("\xa0" in each.text and _has_wide_end(each.text) for each in block.texts)
-                or (block.level > 0 and bool(block.line.below("br")))  # one line of Markdown
-                or (bool(folded) and not folded.isdisjoint(block.node.around()))
+                or (block.level > 0 and bool(block.line.descendants("br")))  # one line of Markdown
+                or (bool(folded) and not folded.isdisjoint(block.node.ancestors()))
             )
         if unfindable:
             yield block.text

@@ -44,7 +44,7 @@ class PdfText(NamedTuple):
     markdown: str
     pages: tuple[int, ...]
     truncated: bool
-    said: dict[str, str]
+    properties: dict[str, str]
 
 
 def available() -> bool:
@@ -111,7 +111,7 @@ def _lines_of(text: Any, number: int) -> Iterator[_Line]:
         if hyphen or code in (10, 13):
             if sizes and (words := " ".join("".join(chars).split())):
                 if _LONG_WORD.search(words) or _SINGLE_LETTERS.fullmatch(words):
-                    words = _by_gaps(text, first, at + hyphen)
+                    words = _split_by_gaps(text, first, at + hyphen)
                 yield _Line(words, sizes.most_common(1)[0][0], top, number)
             sizes, chars = Counter(), []
         elif code:
@@ -126,7 +126,7 @@ def _lines_of(text: Any, number: int) -> Iterator[_Line]:
             chars.append(chr(code))
 
 
-def _by_gaps(text: Any, first: int, end: int) -> str:
+def _split_by_gaps(text: Any, first: int, end: int) -> str:
     """The words of a line as the gaps between its letters tell them.
 
     PDFium takes the gaps of spaced letters for blanks, and leaves out blanks between words that are set one by one with
@@ -150,7 +150,7 @@ def _by_gaps(text: Any, first: int, end: int) -> str:
     return " ".join("".join(" " * (gap > least) + letter for letter, gap in letters).split())
 
 
-def _written(lines: list[_Line], pages: int) -> tuple[str, list[int], bool]:
+def _write(lines: list[_Line], pages: int) -> tuple[str, list[int], bool]:
     lines = [*_with_first_letters([*_without_edges(lines, pages)])]
     sizes: Counter[float] = Counter()
     for line in lines:
@@ -222,15 +222,15 @@ def _without_edges(lines: list[_Line], pages: int) -> Iterator[_Line]:
     ends = {0, len(lines) - 1}.union(
         *({at - 1, at} for at in range(1, len(lines)) if lines[at].page != lines[at - 1].page)
     )
-    same = Counter(key for at in ends if lines for key in {*_running(lines[at])})
+    same = Counter(key for at in ends if lines for key in {*_running_keys(lines[at])})
     for at, line in enumerate(lines):
         number = _NUMBER.fullmatch(line.text) if at in ends and pages > 1 else None
         is_number = number is not None and (int(number[1]), int(number[2])) == (line.page + 1, pages)
-        if not is_number and (at not in ends or max(map(same.__getitem__, _running(line))) < _MIN_RUNNING_PAGES):
+        if not is_number and (at not in ends or max(map(same.__getitem__, _running_keys(line))) < _MIN_RUNNING_PAGES):
             yield line
 
 
-def _running(line: _Line) -> Iterator[tuple[str, float, int]]:
+def _running_keys(line: _Line) -> Iterator[tuple[str, float, int]]:
     """What a running head has in common with those of other pages: its words, or these and how far its number is from
     that of the page."""
     yield line.text, line.size, 0
@@ -249,7 +249,7 @@ def _answer(body: bytes) -> dict[str, Any]:
     lines, read = _lines(document)
     if not read:
         return {"error": "is damaged"}
-    markdown, starts, cut = _written(lines, pages)
+    markdown, starts, cut = _write(lines, pages)
     said = {"title": "Title", "author": "Author", "created": "CreationDate"}
     for name, key in said.items():
         try:

@@ -18,34 +18,34 @@ from urllib.parse import quote
 from comity_pages.errors import InvalidSetting
 from comity_pages.html.tree import HEADINGS, Node, Tree
 from comity_pages.markdown.reader import NOTE, block_tokens, line_starts, parser
-from comity_pages.metadata.titles import inside
-from comity_pages.tokens import tokens as estimated
+from comity_pages.metadata.titles import is_inside
+from comity_pages.tokens import count_tokens as estimated
 from comity_robots.as_json import jsonable
 
 PieceKind = Literal["sections", "chunks", "links", "images", "tables"]
 MAX_TOKENS: Final = 512
 MIN_CHUNK_TOKENS: Final = 32
 _WORD: Final = re.compile(r"\w+")
-_WHOLE: Final = re.compile(r"!?\[[^\[\]]*\]\([^()\s]*\)|(?<!`)(`++)[^`]++\1")  # not to be cut: links, images, code
+_UNCUT: Final = re.compile(r"!?\[[^\[\]]*\]\([^()\s]*\)|(?<!`)(`++)[^`]++\1")  # not to be cut: links, images, code
 _SENTENCE: Final = re.compile(r"(?<=[.!?…])[\"'”’)\]]*\s+|(?<=[。！？])|\n")
-_BREAKS: Final = re.compile(r"\s+|(?<=[、，；,])")
-_ONWARDS: Final = "\u200d\\เแโใไ"  # characters that belong to the one after them
+_BREAK: Final = re.compile(r"\s+|(?<=[、，；,])")
+_JOINING_CHARS: Final = "\u200d\\เแโใไ"  # characters that belong to the one after them
 _MAX_CUT_OFFSET_CHARS: Final = 32  # characters within which a better place for a cut is looked for
 _MAX_UNBROKEN_PARTS: Final = 8  # of a chunk at most, that text without breaks is cut into
 _MARKERS: Final = re.compile(r"\A(?:[ \t>]|[-+*][ \t]|\d{1,9}[.)][ \t]|\[\^\w+\]:)+")
 _FENCE: Final = re.compile(r"(`{3,}|~{3,}).*")
 # Where Markdown says something else than the page's text: indices, formulas, marks of notes, bullets that a
 # style writes, quotation marks of `q`; or a browser may: words grown together of elements that a style sets apart.
-_OTHERWISE: Final = re.compile(
+_MARKDOWN_ONLY: Final = re.compile(
     "[⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁼⁽⁾ⁿⁱ₀₁₂₃₄₅₆₇₈₉₊₋₌₍₎“”•·●○◦▪▫■□►▶‣✓✔|»«™\ue000-\uf8ff\ufffc]+|[a-z]{2}(?=[A-Z][a-z])|[\\^_]\\{[^}]{0,200}+\\}|\\^\\w|\\[\\^\\w+\\]|\\$+[^$]*\\$+|</?su[bp]>|\\*\\*|~~"
 )
 _LINKS: Final = {1: "\1", -1: "\2"}
 _LINK: Final = re.compile("[\1\2]")
-_LINKED: Final = re.compile("\1[^\1\2]*\2?|^[^\1\2]*\2")
+_LINK_TEXT: Final = re.compile("\1[^\1\2]*\2?|^[^\1\2]*\2")
 _IN_WORD: Final = re.compile("(?:(?<![^\\s\1\2])[^\\s\1\2]++)?+(?<=[^\\s\1\2])[\1\2](?=[^\\s\1\2])[^\\s\1\2]*+")
 """A word in which a link begins or ends."""
-_AROUND: Final = re.compile("(?<!\\S)[^\\s\0]*+\0\\S*+")
-_WIDE: Final = re.compile(r"\s{2,}|[^\S ]")  # space that a browser does not take for one space everywhere
+_WORD_AT_NUL: Final = re.compile("(?<!\\S)[^\\s\0]*+\0\\S*+")
+_GAP: Final = re.compile(r"\s{2,}|[^\S ]")  # space that a browser does not take for one space everywhere
 _MAX_FRAGMENT_CHARS: Final = 300  # characters of a run of text that are looked at
 _MAX_RUN_CHARS: Final = 2000
 _FRAGMENT_WORDS: Final = 8  # words that a passage is found by
@@ -177,8 +177,8 @@ class Pieces:
         """
         if max_tokens < MIN_CHUNK_TOKENS:
             raise InvalidSetting(f"max_tokens: {max_tokens} is less than {MIN_CHUNK_TOKENS}")
-        count, parts = _counting(tokenizer), _Markdown(self.markdown)
-        cutter = _Cutter(parts, max_tokens, count, self)
+        count, parts = _token_counter(tokenizer), _Markdown(self.markdown)
+        cutter = _Chunker(parts, max_tokens, count, self)
         return tuple(cutter.chunks())
 
     def pieces(self, wanted: Iterable[PieceKind], max_tokens: int = MAX_TOKENS) -> dict[str, Any]:
@@ -189,7 +189,7 @@ class Pieces:
         }
 
 
-def _counting(tokenizer: Tokenizer | None) -> Callable[[str], int]:
+def _token_counter(tokenizer: Tokenizer | None) -> Callable[[str], int]:
     if tokenizer is None:
         return estimated
     encode: Any = getattr(tokenizer, "encode", tokenizer)
@@ -204,7 +204,7 @@ def _counting(tokenizer: Tokenizer | None) -> Callable[[str], int]:
 def ids_of_headings(tree: Tree) -> tuple[tuple[str, str], ...]:
     """Letters and digits of each heading that can be linked to, and the id to do so: its own, that of an anchor in it
     or right before it, or of the section that it begins. In the page's order."""
-    named = ((node, _id_of(node)) for node in tree.headings if not inside(node, HEADINGS))
+    named = ((node, _id_of(node)) for node in tree.headings if not is_inside(node, HEADINGS))
     return tuple((_letters(node.text()), name) for node, name in named if name)
 
 
@@ -316,7 +316,7 @@ class _Markdown:
                 text = token.content
                 if exact and token.type == "text":
                     follows_a_term = parts[-1:] == [" "] and text[:2] == ": "
-                    text = _OTHERWISE.sub("\0", f"\0 {text[2:]}" if follows_a_term else text)
+                    text = _MARKDOWN_ONLY.sub("\0", f"\0 {text[2:]}" if follows_a_term else text)
                 parts.append(text)
             elif token.type == "softbreak":
                 parts.append(" ")
@@ -391,7 +391,7 @@ _Unit = tuple[int, int, str, str]
 """A part that is not cut: its start and end, and what stands before and after it where the whole is cut there."""
 
 
-class _Cutter:
+class _Chunker:
     def __init__(self, page: _Markdown, most: int, count: Callable[[str], int], known: Pieces) -> None:
         self._page_starts = known.page_starts
         self._page = page
@@ -455,7 +455,7 @@ class _Cutter:
             yield self._chunk(group, path, name)
 
     def _is_too_long(self, group: Sequence[_Unit], about: int) -> bool:
-        return about > 1.2 * self._most or (about > 0.7 * self._most and self._count(self._written(group)) > self._most)
+        return about > 1.2 * self._most or (about > 0.7 * self._most and self._count(self._text_of(group)) > self._most)
 
     def _units(self, block: _Block) -> Iterator[_Unit]:
         """The parts that a block is cut into, as large as may be."""
@@ -486,7 +486,7 @@ class _Cutter:
 
     def _sentences(self, start: int, end: int) -> Iterator[_Unit]:
         text = self._text[start:end]
-        whole = [match.span() for match in _WHOLE.finditer(text)]
+        whole = [match.span() for match in _UNCUT.finditer(text)]
         starts = [first for first, _ in whole]
 
         def may_cut(at: int) -> bool:
@@ -500,7 +500,7 @@ class _Cutter:
             if self._count(text[first:last]) <= self._most:
                 yield start + first, start + last, "", ""
                 continue
-            breaks = [first + match.end() for match in _BREAKS.finditer(text[first:last])]
+            breaks = [first + match.end() for match in _BREAK.finditer(text[first:last])]
             breaks = [at for at in breaks if may_cut(at)]
             for before, after in pairwise([first, *breaks, last]):
                 if before < after and self._count(text[before:after]) <= self._most:
@@ -521,10 +521,10 @@ class _Cutter:
             if last - first < 2 or self._count(self._text[first:last]) * _MAX_UNBROKEN_PARTS <= self._most:
                 yield first, last, "", ""
                 continue
-            middle = self._between(first, last)
+            middle = self._cut_place(first, last)
             stack += ((middle, last), (first, middle))
 
-    def _between(self, first: int, last: int) -> int:
+    def _cut_place(self, first: int, last: int) -> int:
         """Where text is cut: in no character of several code points or escape, and if possible in no word or entity."""
         middle = (first + last) // 2
         places = sorted(
@@ -535,11 +535,11 @@ class _Cutter:
         return next(chain(ends, possible), middle)
 
     def _chunk(self, group: Sequence[_Unit], path: tuple[str, ...], name: str | None) -> Chunk:
-        text = self._written(group)
+        text = self._text_of(group)
         start, end = group[0][0], group[-1][1]
         return Chunk(text, path, self._count(text), self._address(start, end, name), start, end)
 
-    def _written(self, group: Sequence[_Unit]) -> str:
+    def _text_of(self, group: Sequence[_Unit]) -> str:
         text = group[0][2] + self._text[group[0][0] : group[-1][1]].rstrip()
         if (close := group[-1][3]) and text.rpartition("\n")[2].strip() != close:
             text += f"\n{close}"
@@ -560,7 +560,7 @@ class _Cutter:
                 words.append((rank, each))
         chosen: list[str] = []
         for _, each in sorted(words, key=lambda pair: pair[0]):
-            if chosen := self._only_here(each, start):
+            if chosen := self._unique_words(each, start):
                 break
         place = quote(name, safe="") if name else ""
         if not chosen:
@@ -571,9 +571,7 @@ class _Cutter:
         """The words of a run that lie in a chunk, as far as they stand on the page one after the other."""
         if run.kind in ("fence", "code_block"):
             lines = self._text[max(run.start, start) : min(run.end, end)].split("\n")
-            parts = [
-                part for line in lines[:_MAX_TRIED_RUNS] if "```" not in line for part in _WIDE.split(line.strip())
-            ]
+            parts = [part for line in lines[:_MAX_TRIED_RUNS] if "```" not in line for part in _GAP.split(line.strip())]
             yield from (part.split() for part in parts if any(map(str.isalnum, part)))
             return
         contents = [run.content]
@@ -584,16 +582,16 @@ class _Cutter:
             content = self._text[max(run.start, start) : min(run.end, end)]
             contents = [_MARKERS.sub("", content, count=1) if run.start >= start else content]
         for plain in map(self._page.plain, contents):
-            for part in _WIDE.split(_AROUND.sub("\n", plain.removeprefix("\0"))):
+            for part in _GAP.split(_WORD_AT_NUL.sub("\n", plain.removeprefix("\0"))):
                 if len(part) > _MAX_FRAGMENT_CHARS:  # no word is cut
                     part = part[:_MAX_FRAGMENT_CHARS].rpartition(" ")[0] or part[:_MAX_FRAGMENT_CHARS]
                 if _LINK.search(part):  # a style may set links apart, or break their text
                     inner = _LINK.split(_IN_WORD.sub("\1", part))
                     yield from (words for each in inner if len(words := each.split()) >= _FRAGMENT_WORDS // 2)
-                if any(map(str.isalnum, _LINKED.sub("", part))):
+                if any(map(str.isalnum, _LINK_TEXT.sub("", part))):
                     yield _LINK.sub("", part).split()
 
-    def _only_here(self, words: list[str], start: int) -> list[str]:
+    def _unique_words(self, words: list[str], start: int) -> list[str]:
         """The first words, as few as are enough, where they are not found earlier on the page."""
         for number in (_FRAGMENT_WORDS, 2 * _FRAGMENT_WORDS, 4 * _FRAGMENT_WORDS):
             key = " ".join(_WORD.findall(" ".join(words[:number]).lower()))
@@ -607,4 +605,4 @@ class _Cutter:
 
 
 def _is_joined(before: str, after: str) -> bool:
-    return before in _ONWARDS or after in "\u200dำຳ" or unicodedata.category(after).startswith("M")
+    return before in _JOINING_CHARS or after in "\u200dำຳ" or unicodedata.category(after).startswith("M")

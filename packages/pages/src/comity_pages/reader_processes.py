@@ -26,8 +26,8 @@ MAX_MEMORY_BYTES: Final = 1536 * 1024 * 1024
 MAX_PROCESSES: Final = 4  # readings of one server at a time; further ones wait for their turn
 _MAX_ANSWER_BYTES: Final = 512 * 1024 * 1024
 _HEAD: Final = 8  # octets before a message that say how long it is
-_PLAIN: Final = ("collections.Counter", "datetime.date", "datetime.datetime", "datetime.timedelta", "datetime.timezone")
-_Given = TypeVar("_Given")
+_TYPES: Final = ("collections.Counter", "datetime.date", "datetime.datetime", "datetime.timedelta", "datetime.timezone")
+_Result = TypeVar("_Result")
 
 
 class ReaderProcesses:
@@ -39,7 +39,7 @@ class ReaderProcesses:
         self._idle: list[_Process] = []
         self.close = weakref.finalize(self, _end, self._idle)
 
-    async def read(self, function: Callable[..., _Given], *arguments: Any, **named: Any) -> _Given:
+    async def read(self, function: Callable[..., _Result], *arguments: Any, **named: Any) -> _Result:
         """What a function of a module gives, called in another process with arguments that can be pickled. It gives
         plain values, or values of comity.
 
@@ -48,7 +48,7 @@ class ReaderProcesses:
         """
         question = pickle.dumps((function, arguments, named), pickle.HIGHEST_PROTOCOL)
         async with self._room:
-            while self._idle and not self._idle[-1].lives:
+            while self._idle and not self._idle[-1].is_alive:
                 self._idle.pop().end()
             process = self._idle.pop() if self._idle else _Process()
             said = None
@@ -62,7 +62,7 @@ class ReaderProcesses:
         return process.answer(said)  # type: ignore[no-any-return]
 
 
-def read_alone(function: Callable[..., _Given], *arguments: Any) -> _Given:
+def read_alone(function: Callable[..., _Result], *arguments: Any) -> _Result:
     """As `ReaderProcesses.read`, in a process that reads nothing else: what it reads may break it."""
     process = _Process()
     try:
@@ -82,7 +82,7 @@ class _Process:
         self._late = False
 
     @property
-    def lives(self) -> bool:
+    def is_alive(self) -> bool:
         return self._process.poll() is None
 
     def ask(self, question: bytes) -> bytes | None:
@@ -151,7 +151,7 @@ class _Unpickler(pickle.Unpickler):
 
     def find_class(self, module: str, name: str) -> Any:
         found = getattr(sys.modules.get(module), name, None)
-        if f"{module}.{name}" in (*_PLAIN, "comity_robots.errors._remade"):
+        if f"{module}.{name}" in (*_TYPES, "comity_robots.errors._remade"):
             return found
         if isinstance(found, type):
             ours = found.__module__.partition(".")[0] in ("comity", "comity_pages", "comity_robots")
@@ -178,7 +178,7 @@ def _bound_time() -> None:
         resource.setrlimit(resource.RLIMIT_CPU, (int(used.ru_utime + used.ru_stime) + MAX_SECONDS + 1, most))
 
 
-def _answered(question: bytes) -> bytes:
+def _answer_to(question: bytes) -> bytes:
     try:
         function, arguments, named = pickle.loads(question)
         return pickle.dumps((True, function(*arguments, **named)), pickle.HIGHEST_PROTOCOL)
@@ -198,7 +198,7 @@ def _main() -> None:
     _bound_memory()
     while (question := _message(questions)) is not None:
         _bound_time()
-        _send(answers, _answered(question))
+        _send(answers, _answer_to(question))
 
 
 if __name__ == "__main__":

@@ -19,16 +19,16 @@ from selectolax.lexbor import LexborHTMLParser
 
 from comity_pages import urls
 from comity_pages.errors import InvalidSetting
-from comity_pages.html.bounds import bounded
+from comity_pages.html.bounds import limit_markup
 from comity_pages.metadata.days import day_of, says_days_first
 
 _NUMBER: Final = re.compile(
     r"((?<!\w)[-+−])?(?:(\d{1,3}(?:[\s'’]\d{3})+)(?!\d)(?:[.,](\d+))?|(\d+(?:[.,]\d+)*|(?<!\w)\.\d+))"
 )
 """A sign; a number in groups with spaces, and its decimals; any other number."""
-_WHOLE: Final = re.compile(r"\d*|\d{1,3}(?:[.,]\d{2,3})*[.,]\d{3}")
-_UNSEEN: Final = frozenset(("script", "style", "template"))
-_IN_WORDS: Final = frozenset(
+_GROUPED_DIGITS: Final = re.compile(r"\d*|\d{1,3}(?:[.,]\d{2,3})*[.,]\d{3}")
+_UNRENDERED_ELEMENTS: Final = frozenset(("script", "style", "template"))
+_INLINE_ELEMENTS: Final = frozenset(
     "-comment a abbr b bdi bdo cite code data del dfn em font i ins kbd mark q s samp small span strong sub time tt u"
     " var wbr".split()
 )
@@ -39,7 +39,7 @@ _KEYS: Final = frozenset(("css", "attribute", "type", "list", "optional"))
 
 
 @dataclass(frozen=True, slots=True)
-class Selected:
+class SelectedRecords:
     """What a schema found on a page.
 
     Attributes:
@@ -122,13 +122,13 @@ class Schema:
         except Exception as error:
             raise InvalidSetting(f"schema: {name}: {css!r} is not a CSS selector ({error})") from None
 
-    def read(self, html: str, url: str) -> Selected:
+    def read(self, html: str, url: str) -> SelectedRecords:
         """The records of a page served at `url`, against which links are resolved.
 
         Raises:
             ExtractionFailed: the page is built to exhaust a parser.
         """
-        tree = LexborHTMLParser(bounded(html, url)[0])
+        tree = LexborHTMLParser(limit_markup(html, url)[0])
         base = tree.css_first("base[href]")
         start = urls.join(url, base.attributes.get("href") or "") if base is not None else None
         top = tree.root
@@ -146,7 +146,7 @@ class Schema:
                 records.append(record)
             else:
                 misfit = misfit or lacks
-        return Selected(tuple(records), misfit)
+        return SelectedRecords(tuple(records), misfit)
 
     def _record(self, item: Any, page: _Page) -> tuple[dict[str, Any], str | None]:
         record: dict[str, Any] = {}
@@ -183,8 +183,8 @@ def _text(node: Any, attribute: str | None) -> str | None:
             parts.append(each)
         elif each.tag == "-text":
             parts.append(each.text_content or "")
-        elif each.tag not in _UNSEEN:
-            edge = "" if each.tag in _IN_WORDS else " "
+        elif each.tag not in _UNRENDERED_ELEMENTS:
+            edge = "" if each.tag in _INLINE_ELEMENTS else " "
             todo += [edge, *reversed(list(each.iter(include_text=True))), edge]
     return " ".join("".join(parts).split())
 
@@ -202,7 +202,7 @@ def _decimal(text: str) -> tuple[str, str] | None:
         mark = other[last]
         if mark in whole or (len(decimals) == 3 and whole.isdigit() and whole.strip("0")):
             whole, decimals = other, ""
-        if _WHOLE.fullmatch(whole) is None:
+        if _GROUPED_DIGITS.fullmatch(whole) is None:
             return None
     return ("-" if sign in ("-", "−") else "") + (re.sub(r"\D", "", whole) or "0"), decimals or ""
 

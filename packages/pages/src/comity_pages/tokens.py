@@ -9,11 +9,11 @@ from collections.abc import Callable
 from typing import Final
 
 _PIECES: Final = re.compile(r"[A-Za-z]+|[ \t]+|[^A-Za-z \t]")
-_LETTERS: Final = 4  # letters that a token holds in a short word
-_LONG: Final = 12  # letters from which on a word is counted dearer: such are seldom words
+_LETTERS_A_TOKEN: Final = 4  # letters that a token holds in a short word
+_MIN_LONG_WORD: Final = 12  # letters from which on a word is counted dearer: such are seldom words
 
 
-def tokens(text: str) -> int:
+def count_tokens(text: str) -> int:
     """At least as many as a tokenizer of today makes of it, where it is a page's text."""
     total = 0
     for piece in _PIECES.findall(text):
@@ -21,7 +21,7 @@ def tokens(text: str) -> int:
         if first in " \t":
             total += (len(piece) - 1 + 7) // 8  # one space belongs to the word after it
         elif first.isascii() and first.isalpha():
-            total += -(-len(piece) // _LETTERS) if len(piece) <= _LONG else -(-len(piece) // 3)
+            total += -(-len(piece) // _LETTERS_A_TOKEN) if len(piece) <= _MIN_LONG_WORD else -(-len(piece) // 3)
         elif first.isascii():
             total += 1
         else:
@@ -29,7 +29,7 @@ def tokens(text: str) -> int:
     return total
 
 
-def cut(text: str, fits: Callable[[str], bool]) -> str:
+def longest_prefix(text: str, fits: Callable[[str], bool]) -> str:
     """The longest beginning that fits, up to the end of a paragraph, a line or a word, whichever loses least.
 
     Args:

@@ -25,7 +25,7 @@ if cython.compiled:
     from cython.cimports.comity_robots.plain_urls import authority_end, path_end, query_end, scheme_end
 
 # Looking pays only as machine code; interpreted, ada-url is faster and judges everything.
-_LOOK = cython.compiled
+_FAST = cython.compiled
 _SCHEMES = ("http://", "https://")
 _SCHEME_MARKS = str.maketrans("", "", "+-.")
 
@@ -46,7 +46,7 @@ class Url(str):
     def __new__(cls, text):
         if type(text) is Url:
             return text
-        normal: str = _normal(_exact(text))
+        normal: str = _normal(_as_str(text))
         url = str.__new__(cls, normal)
         url.origin = normal[: normal.index("/", 8)]  # here, for it is asked for most
         return url
@@ -66,19 +66,19 @@ def normalise(url):
     """The normal form of a text (WHATWG URL, 4.4; fragment, userinfo and the host's last dot removed), a plain text
     again. Errors as for `Url`.
     """
-    return _normal(_exact(url))
+    return _normal(_as_str(url))
 
 
 def is_http(url):
     """True where the text is an absolute http or https URL with a valid host: where `Url` would not raise."""
-    return type(url) is Url or (_LOOK and _plain(_exact(url)) is not None) or _judged(_exact(url), None) is not None
+    return type(url) is Url or (_FAST and _plain(_as_str(url)) is not None) or _by_ada(_as_str(url), None) is not None
 
 
 def origin(url):
     """As `Url.origin`, for a text. Errors as for `Url`."""
-    text: str = _exact(url)
+    text: str = _as_str(url)
     end: cython.Py_ssize_t = -1
-    if _LOOK and is_ascii(text):
+    if _FAST and is_ascii(text):
         end = authority_end(ascii_of(text), len(text))
     if end < 0:
         text = _normal(text)
@@ -106,12 +106,12 @@ class Base:
     """What the references of one page are resolved against: the page's URL or its `<base href>`."""
 
     def __init__(self, url) -> None:
-        self.url = _scalars(_exact(url))
+        self.url = _scalars(_as_str(url))
         normal: str | None = None
-        if _LOOK:
+        if _FAST:
             normal = _plain(self.url)
             if normal is None:
-                normal = _judged(self.url, None)
+                normal = _by_ada(self.url, None)
         # What is relative to anything but http and https is left to ada-url, reference by reference.
         self._plain = normal is not None
         if normal is not None:
@@ -128,7 +128,7 @@ class Base:
         size: cython.Py_ssize_t = len(reference)
         end: cython.Py_ssize_t
         if not self._plain:
-            return _judged(reference, self.url)
+            return _by_ada(reference, self.url)
         if size == 0:
             return self._normal
         first: cython.Py_UCS4 = reference[0]
@@ -153,7 +153,7 @@ class Base:
                 found = _plain(reference)
             elif reference[:end].lower() not in ("http", "https"):
                 return None
-        return found if found is not None else _judged(reference, self.url)
+        return found if found is not None else _by_ada(reference, self.url)
 
     def _relative(self, reference):
         """For a path without leading slash: `x.html`, `./x.html`, `../../x.html`; None where it is not plain."""
@@ -184,7 +184,7 @@ def _query_end_of(text: str, i: cython.Py_ssize_t) -> cython.Py_ssize_t:
 
 
 @cython.cfunc
-def _exact(text) -> str:
+def _as_str(text) -> str:
     """A text as compiled code takes it: no subclass."""
     if type(text) is str:
         return text
@@ -204,11 +204,11 @@ def _host_of(found: str) -> str:
 
 @cython.cfunc
 def _normal(url: str) -> str:
-    found: str | None = _plain(url) if _LOOK else None
+    found: str | None = _plain(url) if _FAST else None
     if found is None:
-        found = _judged(url, None)
+        found = _by_ada(url, None)
         if found is None:
-            raise _invalid(url)
+            raise _invalid_url(url)
     return found
 
 
@@ -235,13 +235,13 @@ def _plain(url: str) -> str | None:
     return url[:i] + "/" + url[i:end] if end >= 0 else None
 
 
-def _judged(reference: str, base: str | None) -> str | None:
+def _by_ada(reference: str, base: str | None) -> str | None:
     """The normal form by ada-url, None where there is none."""
     try:
         href = normalize_url(reference) if base is None else join_url(base, reference)
     except ValueError:
         scalars = _scalars(reference)
-        return _judged(scalars, base) if scalars != reference else None
+        return _by_ada(scalars, base) if scalars != reference else None
     if not href.startswith(_SCHEMES):
         return None
     mark = href.find("#")
@@ -261,7 +261,7 @@ def _scalars(text: str) -> str:
     return text if text.isascii() else text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
-def _invalid(url: str) -> InvalidURL:
+def _invalid_url(url: str) -> InvalidURL:
     text = url if len(url) <= 200 else url[:200] + "..."
     scheme, colon, rest = url.strip().partition(":")
     port = rest.partition("/")[0]

@@ -14,7 +14,7 @@ from comity_pages.documents import form_of, read_body
 from comity_pages.extraction import ExtractedPage
 from comity_pages.pieces import PieceKind
 from comity_pages.signals import sitemaps
-from comity_pages.tokens import cut, tokens
+from comity_pages.tokens import count_tokens, longest_prefix
 from comity_robots import Dialect, Rule, parse
 from comity_robots.differences import between_agents
 from comity_robots.usage.statements import PURPOSES, USE
@@ -90,7 +90,7 @@ def part_of(page: PageText, key: str, start: int, max_tokens: int, kind: PieceKi
     part = {"from": start, "to": whole, "of": whole, "cursor": f"{key}:{whole}"}
     values = {"resource": f"comity://page/{key}", "part": part, "from_site": from_site, **(page.ours if first else {})}
     values = framed(values, page.removed if first else {})
-    frame = tokens(as_text(values)) + _TOKENS_OF_DIGITS
+    frame = count_tokens(as_text(values)) + _TOKENS_OF_DIGITS
     if frame > max_tokens:
         raise ToolFailure(
             "budget_too_small",
@@ -99,13 +99,13 @@ def part_of(page: PageText, key: str, start: int, max_tokens: int, kind: PieceKi
         )
     rest = page.markdown[start : start + max_tokens * MAX_CHARACTERS_PER_TOKEN]
     pieces = [] if kind is None else clean_all(_pieces(page, kind), Counter())
-    sizes = [(each["start"], tokens(as_text(each)) + 2) for each in pieces if each["start"] >= start]
+    sizes = [(each["start"], count_tokens(as_text(each)) + 2) for each in pieces if each["start"] >= start]
 
     def fits(beginning: str) -> bool:
         of_pieces = sum(size for at, size in sizes if at < start + len(beginning))
-        return frame + of_pieces + tokens(as_text({"": beginning})[6:-2]) <= max_tokens
+        return frame + of_pieces + count_tokens(as_text({"": beginning})[6:-2]) <= max_tokens
 
-    text = cut(rest, fits)
+    text = longest_prefix(rest, fits)
     if rest and not text:
         raise ToolFailure(
             "budget_too_small", f"{max_tokens} tokens leave no room for text.", f"Ask for {max_tokens + 200}."

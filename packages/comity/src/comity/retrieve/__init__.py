@@ -12,7 +12,7 @@ from comity_pages.metadata.metadata import Metadata
 from comity_pages.metadata.page import Field
 from comity_pages.pieces import Chunk, Image, Link, Section, Table
 from comity_pages.quality import Quality
-from comity_pages.schemas import Schema, Selected
+from comity_pages.schemas import Schema, SelectedRecords
 
 __all__ = [
     "Answer",
@@ -35,7 +35,7 @@ __all__ = [
     "Retrieved",
     "Schema",
     "Section",
-    "Selected",
+    "SelectedRecords",
     "Table",
     "json_schema",
     "llms_txt",

@@ -8,7 +8,7 @@ from comity.policy import Decision
 from comity_pages.content.content import ExcludedPart
 from comity_pages.content.kinds import PageKind
 from comity_pages.html.hidden import HiddenText
-from comity_pages.metadata.metadata import NOTHING, Metadata
+from comity_pages.metadata.metadata import NO_METADATA, Metadata
 from comity_pages.pieces import MAX_TOKENS, Chunk, Image, Link, PieceKind, Pieces, Table
 from comity_pages.quality import Quality
 from comity_pages.signals.llms import CandidateReason, Strategy
@@ -159,7 +159,7 @@ class Retrieved(ReprMixin, Pieces):
     evidence: Evidence
     kind: PageKind = "page"
     reason: str = ""
-    metadata: Metadata = NOTHING
+    metadata: Metadata = NO_METADATA
     left_out: tuple[ExcludedPart, ...] = ()
     heading_ids: tuple[tuple[str, str], ...] = ()
     page_starts: tuple[int, ...] = ()

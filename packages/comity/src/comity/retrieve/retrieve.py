@@ -44,7 +44,7 @@ from comity.retrieve.plugins import (
 from comity_pages import urls
 from comity_pages.documents import FORMS, TO_READ_PDF, Form, form_of, read_answer, text_of
 from comity_pages.extraction import Content, ExtractedPage
-from comity_pages.html.bounds import bounded
+from comity_pages.html.bounds import limit_markup
 from comity_pages.quality import quality_of
 from comity_pages.signals import links, llms, robots_meta, usage
 from comity_pages.signals.llms import CandidateReason, Strategy
@@ -300,7 +300,7 @@ class _Retrieval:
         if self.extractor is None or read.form != "html":
             return read.page, "comity" if read.form in ("html", "pdf") else "unchanged"
         answer = read.answer
-        cut, _ = bounded(text_of(answer.body, answer.headers.get("Content-Type", "")), answer.url)
+        cut, _ = limit_markup(text_of(answer.body, answer.headers.get("Content-Type", "")), answer.url)
         markdown = await call_plugin("extractor", self.extractor, cut, answer.url, about=answer.url)
         if not isinstance(markdown, str):
             raise PartFailed(f"the extractor answered {type(markdown).__name__}, not text", url=answer.url)

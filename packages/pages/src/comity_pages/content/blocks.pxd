@@ -21,7 +21,7 @@ cdef class Block:
     cdef public double chance
     cdef public bint kept
 
-cdef class _Cutter:
+cdef class _Splitter:
     cdef public list blocks
     cdef Block open
     cdef set without
@@ -29,5 +29,5 @@ cdef class _Cutter:
     cdef Node line
     cdef Py_ssize_t level
 
-cdef Py_ssize_t sentences_in(str text)
-cdef double share_of(str text, set known, unsigned long long firsts)
+cdef Py_ssize_t count_sentences(str text)
+cdef double known_share(str text, set known, unsigned long long firsts)

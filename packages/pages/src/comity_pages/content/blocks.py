@@ -26,7 +26,7 @@ LANDMARKS: Final = (
 LANDMARK_BITS: Final = {name: 1 << number for number, name in enumerate(LANDMARKS)}
 SURROUNDINGS: Final = sum(LANDMARK_BITS[name] for name in ("nav", "footer", "header", "aside", "dialog", "form"))
 """The landmarks that stand around content."""
-_MARKS = cython.declare(dict, LANDMARK_BITS)
+_BITS_BY_ELEMENT = cython.declare(dict, LANDMARK_BITS)
 _ROLES: Final = {
     "main": "main", "article": "article", "navigation": "nav", "banner": "header", "contentinfo": "footer",
     "complementary": "aside", "search": "form", "form": "form", "dialog": "dialog", "alertdialog": "dialog",
@@ -62,7 +62,7 @@ WORDS_OF_NAMES: Final = {
     "caption": r"caption|figure|credit|image|photo|media|video|embed|\bfoto|\bbild",
     "hidden": r"hidden|hide|sr-only|screen-reader|visually|invisible|offscreen|mobile|print",
 }
-_NAMES: Final = {name: re.compile(words) for name, words in WORDS_OF_NAMES.items()}
+_NAME_PATTERNS: Final = {name: re.compile(words) for name, words in WORDS_OF_NAMES.items()}
 NAME_BITS: Final = {name: 1 << number for number, name in enumerate(WORDS_OF_NAMES)}
 _MARKS_OF_LETTERS: Final = "\xad\u0300-\u036f\u0591-\u05c7\u064b-\u065f\u0900-\u0963\u0966-\u0dff\u200c\u200d"
 """Vowels and accents that no letter is (of Hebrew, Arabic, the scripts of India), and joiners: no word ends there."""
@@ -72,17 +72,17 @@ _IDEOGRAPHS: Final = re.compile("[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020
 _WORD_OR_IDEOGRAPH: Final = re.compile(
     rf"(?=\w){_IDEOGRAPHS.pattern}|[^\W{_IDEOGRAPHS.pattern[1:-1]}](?:(?!{_IDEOGRAPHS.pattern})[\w{_MARKS_OF_LETTERS}])*"
 )
-_UNSPACED: Final = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff]")
+_THAI_LIKE: Final = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff]")
 """Thai, Lao, Burmese and Khmer, which write no space between words either."""
-_OF_SCRIPT: Final = (5, 2)
+_SCRIPT_TENTHS: Final = (5, 2)
 """Tenths of a word that a character of these counts for: Chinese and Japanese words have two, Thai ones five."""
-_OF_SENTENCE: Final = 120
+_SENTENCE_TENTHS: Final = 120
 """Tenths of words of such scripts that are a sentence, whatever ends it: Thai has no full stop, and Chinese may do
 without at the end of a line."""
 _TOKEN: Final = re.compile(r"[a-z]{2,24}")
-_TOKENS = cython.declare(dict, {})
+_TOKEN_BITS = cython.declare(dict, {})
 _MAX_KNOWN_TOKENS: Final = 20_000
-_STATED: Final = ("itemprop", "data-testid", "data-component")
+_NAMING_ATTRIBUTES: Final = ("itemprop", "data-testid", "data-component")
 """Attributes that name what stands in an element, as classes do."""
 _MAX_NAME_CHARS: Final = 500  # characters of a class and an id that are read
 
@@ -90,11 +90,11 @@ _MAX_NAME_CHARS: Final = 500  # characters of a class and an id that are read
 def _bits_of(token: str) -> int:
     """What a part of a class or id says; kept, for the same parts come again and again."""
     bits = 0
-    for name, pattern in _NAMES.items():
+    for name, pattern in _NAME_PATTERNS.items():
         if pattern.search(token):
             bits |= NAME_BITS[name]
-    if len(_TOKENS) < _MAX_KNOWN_TOKENS:
-        _TOKENS[token] = bits
+    if len(_TOKEN_BITS) < _MAX_KNOWN_TOKENS:
+        _TOKEN_BITS[token] = bits
     return bits
 
 
@@ -133,7 +133,7 @@ class Block:
         self.kept = True
 
 
-class _Cutter:
+class _Splitter:
     def __init__(self, without: set[Node], top: Node) -> None:
         self.line = top
         self.level = 0
@@ -144,31 +144,31 @@ class _Cutter:
 
 
 @cython.cfunc
-def _names(cutter: _Cutter, attributes: dict[str, str]) -> cython.Py_ssize_t:
+def _name_bits(cutter: _Splitter, attributes: dict[str, str]) -> cython.Py_ssize_t:
     said: cython.Py_ssize_t = 0
     stated: str | None
-    for key in _STATED:
+    for key in _NAMING_ATTRIBUTES:
         stated = attributes.get(key)
         if stated is not None:
-            said |= _named(cutter, stated)
-    return said | _styled(cutter, attributes)
+            said |= _cached_bits(cutter, stated)
+    return said | _class_and_id_bits(cutter, attributes)
 
 
 @cython.cfunc
-def _styled(cutter: _Cutter, attributes: dict[str, str]) -> cython.Py_ssize_t:
+def _class_and_id_bits(cutter: _Splitter, attributes: dict[str, str]) -> cython.Py_ssize_t:
     classes: str | None = attributes.get("class")
     identity: str | None = attributes.get("id")
     if classes is None:
-        return _named(cutter, identity) if identity is not None else 0
+        return _cached_bits(cutter, identity) if identity is not None else 0
     if identity is None:
-        return _named(cutter, classes)
+        return _cached_bits(cutter, classes)
     if len(classes) + len(identity) < _MAX_NAME_CHARS:
-        return _named(cutter, classes) | _named(cutter, identity)
-    return _named(cutter, f"{classes} {identity}")
+        return _cached_bits(cutter, classes) | _cached_bits(cutter, identity)
+    return _cached_bits(cutter, f"{classes} {identity}")
 
 
 @cython.cfunc
-def _named(cutter: _Cutter, words: str) -> cython.Py_ssize_t:
+def _cached_bits(cutter: _Splitter, words: str) -> cython.Py_ssize_t:
     known = cutter.known.get(words)
     if known is None:
         known = cutter.known[words] = _bits_in(words[:_MAX_NAME_CHARS].lower())
@@ -177,7 +177,7 @@ def _named(cutter: _Cutter, words: str) -> cython.Py_ssize_t:
 
 @cython.cfunc
 def _walk(
-    cutter: _Cutter,
+    cutter: _Splitter,
     node: Node,
     own: cython.Py_ssize_t,
     first: cython.Py_ssize_t,
@@ -216,15 +216,15 @@ def _walk(
         if child.skipped or child in cutter.without:
             continue
         attributes = child.attributes
-        bits = _MARKS.get(name)
+        bits = _BITS_BY_ELEMENT.get(name)
         marks = landmarks if bits is None else landmarks | bits
         said = 0
         if attributes:
             role = attributes.get("role")
             if role is not None:
-                marks |= _MARKS.get(_ROLES.get(role.strip().lower(), ""), 0)
-            said = _names(cutter, attributes)
-        if child.blocky or child.apart:
+                marks |= _BITS_BY_ELEMENT.get(_ROLES.get(role.strip().lower(), ""), 0)
+            said = _name_bits(cutter, attributes)
+        if child.has_blocks or child.block_level:
             line, level = cutter.line, cutter.level
             cutter.open = None
             cutter.line = child
@@ -265,7 +265,7 @@ def _bits_in(text: str) -> object:
 def _bits_of_all(tokens: list[str]) -> int:
     known = 0
     for token in tokens:
-        bits = _TOKENS.get(token)
+        bits = _TOKEN_BITS.get(token)
         known |= _bits_of(token) if bits is None else bits
     return known
 
@@ -273,14 +273,14 @@ def _bits_of_all(tokens: list[str]) -> int:
 @cython.cfunc
 @cython.boundscheck(False)
 @cython.wraparound(False)
-def _words(text: str) -> cython.Py_ssize_t:
+def _count_words(text: str) -> cython.Py_ssize_t:
     """How many words a text has; of scripts without spaces, about how many."""
     count: cython.Py_ssize_t = 0
     tenths: cython.Py_ssize_t = 0
     if not cython.compiled:
         rest, ideographs = _IDEOGRAPHS.subn(" ", text)
-        rest, unspaced = _UNSPACED.subn(" ", rest)
-        return len(_WORD.findall(rest)) + (_OF_SCRIPT[0] * ideographs + _OF_SCRIPT[1] * unspaced + 9) // 10
+        rest, unspaced = _THAI_LIKE.subn(" ", rest)
+        return len(_WORD.findall(rest)) + (_SCRIPT_TENTHS[0] * ideographs + _SCRIPT_TENTHS[1] * unspaced + 9) // 10
     inside: cython.bint = False
     of: cython.Py_ssize_t
     char: cython.Py_UCS4
@@ -289,24 +289,24 @@ def _words(text: str) -> cython.Py_ssize_t:
         if of:
             tenths += of
             inside = False
-        elif _is_of_word(char):
+        elif _is_word_char(char):
             count += not inside
             inside = True
         elif inside:
-            inside = _goes_on(char)
+            inside = _continues_word(char)
     return count + (tenths + 9) // 10
 
 
 @cython.cfunc
 @cython.inline
-def _is_of_word(char: cython.Py_UCS4) -> cython.bint:
+def _is_word_char(char: cython.Py_UCS4) -> cython.bint:
     """As `\\w`, faster."""
     return char.isalnum() if char > "z" else char >= "a" or "A" <= char <= "Z" or "0" <= char <= "9" or char == "_"
 
 
 @cython.cfunc
 @cython.inline
-def _goes_on(char: cython.Py_UCS4) -> cython.bint:
+def _continues_word(char: cython.Py_UCS4) -> cython.bint:
     """Whether a word does not end at a character that is none of its letters."""
     if char < 0x300:
         return char == 0xAD
@@ -328,11 +328,11 @@ def _tenths_of(char: cython.Py_UCS4) -> cython.Py_ssize_t:
 @cython.cfunc
 @cython.boundscheck(False)
 @cython.wraparound(False)
-def sentences_in(text: str) -> cython.Py_ssize_t:
+def count_sentences(text: str) -> cython.Py_ssize_t:
     """How many sentences end in a text: at a stop, and what closes after it, before white space or the end."""
     if not cython.compiled:
-        tenths = _OF_SCRIPT[0] * len(_IDEOGRAPHS.findall(text)) + _OF_SCRIPT[1] * len(_UNSPACED.findall(text))
-        return max(len(_SENTENCE.findall(text)), tenths // _OF_SENTENCE)
+        tenths = _SCRIPT_TENTHS[0] * len(_IDEOGRAPHS.findall(text)) + _SCRIPT_TENTHS[1] * len(_THAI_LIKE.findall(text))
+        return max(len(_SENTENCE.findall(text)), tenths // _SENTENCE_TENTHS)
     size: cython.Py_ssize_t = len(text)
     at: cython.Py_ssize_t = 0
     count: cython.Py_ssize_t = 0
@@ -350,7 +350,7 @@ def sentences_in(text: str) -> cython.Py_ssize_t:
                 count += 1
         if char >= 0xE00:
             tenths += _tenths_of(char)
-    return max(count, tenths // _OF_SENTENCE)
+    return max(count, tenths // _SENTENCE_TENTHS)
 
 
 def words_in(text: str) -> list[str]:
@@ -360,15 +360,15 @@ def words_in(text: str) -> list[str]:
 
 @cython.cfunc
 @cython.inline
-def _is_inside(char: cython.Py_UCS4) -> cython.bint:
+def _is_inner_char(char: cython.Py_UCS4) -> cython.bint:
     """Whether a word that began before goes on with a character."""
-    return (_is_of_word(char) and _tenths_of(char) != 5) or _goes_on(char)
+    return (_is_word_char(char) and _tenths_of(char) != 5) or _continues_word(char)
 
 
 @cython.cfunc
 @cython.boundscheck(False)
 @cython.wraparound(False)
-def share_of(text: str, known: set, firsts: cython.ulonglong) -> cython.double:  # type: ignore[type-arg]
+def known_share(text: str, known: set, firsts: cython.ulonglong) -> cython.double:  # type: ignore[type-arg]
     """Of a text's words, the share that are known; `firsts`: a bit for each letter that known words begin with."""
     if not cython.compiled:
         words = words_in(text)
@@ -379,13 +379,13 @@ def share_of(text: str, known: set, firsts: cython.ulonglong) -> cython.double: 
     count: cython.Py_ssize_t = 0
     found: cython.Py_ssize_t = 0
     while at < size:
-        if not _is_of_word(char_at(text, at)):
+        if not _is_word_char(char_at(text, at)):
             at += 1
             continue
         start = at
         at += 1
         if _tenths_of(char_at(text, start)) != 5:
-            while at < size and _is_inside(char_at(text, at)):
+            while at < size and _is_inner_char(char_at(text, at)):
                 at += 1
         count += 1
         if (firsts >> (cython.cast(cython.int, char_at(text, start)) & 63)) & 1:
@@ -396,20 +396,20 @@ def share_of(text: str, known: set, firsts: cython.ulonglong) -> cython.double: 
 def split_blocks(tree: Tree, without: set[Node]) -> list[Block]:
     """The blocks of a page in its order, hidden and unread elements left out."""
     top: Node = tree.first("body") or tree.root
-    cutter = _Cutter(without, top)
+    cutter = _Splitter(without, top)
     _walk(cutter, top, 0, 0, 0, 0, 0, False)
     blocks = []
     block: Block
     for block in cutter.blocks:
         block.text = " ".join("".join(block.pieces).split())
         block.pieces.clear()
-        block.words = _words(block.text)
+        block.words = _count_words(block.text)
         if block.words:
             blocks.append(block)
     return blocks
 
 
-def tell(blocks: Sequence[Block]) -> None:
+def mark_kept(blocks: Sequence[Block]) -> None:
     """Set on each text whether it is kept, and on each element its words and how many of them are kept."""
     block: Block
     piece: Text

@@ -13,12 +13,12 @@ from urllib.parse import urlsplit
 from comity_pages.content.blocks import words_in
 from comity_pages.html.tree import Tree
 
-_KINDS: Final = (
+_DATA_TYPES: Final = (
     '"Article"', "BlogPosting", "NewsArticle", '"Product"', "ItemList", "DiscussionForumPosting", "QAPage", "FAQPage",
     "CollectionPage", "Organization", "LocalBusiness", '"Offer"', "WebPage",
 )  # fmt: skip
-_COUNTED: Final = tuple("article main h1 h2 h3 p li table img form pre button time section a span input".split())
-_OF_URL: Final = (
+_COUNTED_TAGS: Final = tuple("article main h1 h2 h3 p li table img form pre button time section a span input".split())
+_URL_PATTERNS: Final = (
     re.compile(r"/(?:blog|news|article|story|post|20\d\d)s?\b"),
     re.compile(r"/(?:product|item|p|dp|shop|store)s?\b"),
     re.compile(r"/(?:forum|thread|topic|t|discussion|question|r|community)s?\b|showthread|viewtopic|forum"),
@@ -26,16 +26,16 @@ _OF_URL: Final = (
     re.compile(r"/(?:categor(?:y|ies)|collection|tag|c|archive|search|browse|list|directory|topics?)s?\b"),
 )
 _MAX_DATA_CHARS: Final = 200_000
-_BODY: Final = '"articleBody"'
-_THREADS: Final = ("DiscussionForumPosting", "QAPage")
-_STRINGS: Final = json.JSONDecoder(strict=False)
+_BODY_KEY: Final = '"articleBody"'
+_THREAD_TYPES: Final = ("DiscussionForumPosting", "QAPage")
+_DECODER: Final = json.JSONDecoder(strict=False)
 
 
 def _bodies(data: str) -> Iterator[str]:
     at = 0
-    while (key := data.find(_BODY, at)) >= 0 and (at := data.find('"', key + len(_BODY))) >= 0:
+    while (key := data.find(_BODY_KEY, at)) >= 0 and (at := data.find('"', key + len(_BODY_KEY))) >= 0:
         try:
-            value, at = _STRINGS.raw_decode(data, at)
+            value, at = _DECODER.raw_decode(data, at)
         except ValueError:
             return
         yield value
@@ -53,7 +53,7 @@ class Facts:
 
     def __init__(self, tree: Tree) -> None:
         metas: dict[str, str] = {}
-        for node in tree.named.get("meta", ())[:500]:
+        for node in tree.by_name.get("meta", ())[:500]:
             name = (node.attributes.get("property") or node.attributes.get("name") or "").lower()
             if name and name not in metas:
                 metas[name] = node.attributes.get("content", "")[:2000]
@@ -65,20 +65,20 @@ class Facts:
             self.firsts |= 1 << (ord(word[0]) & 63)
         data = " ".join(
             node.text()[:_MAX_DATA_CHARS]
-            for node in tree.named.get("script", ())[:50]
+            for node in tree.by_name.get("script", ())[:50]
             if "ld+json" in node.attributes.get("type", "").lower()
         )[:_MAX_DATA_CHARS]
         self.body = max(_bodies(data), key=len, default="")
-        self.threaded = any(each in data for each in _THREADS)
+        self.threaded = any(each in data for each in _THREAD_TYPES)
         kind = metas.get("og:type", "").lower()
-        self._counts = [float(min(len(tree.named.get(name, ())), 999)) for name in _COUNTED]
-        self._kinds = [float(each in data) for each in _KINDS]
+        self._counts = [float(min(len(tree.by_name.get(name, ())), 999)) for name in _COUNTED_TAGS]
+        self._kinds = [float(each in data) for each in _DATA_TYPES]
         self._kinds += [float(each in kind) for each in ("article", "product", "website")]
 
     def is_thread(self, url: str) -> bool:
         """Whether the page's data or its URL say that people talk there: what names call comments is its content."""
         parts = urlsplit(url)
-        return self.threaded or _OF_URL[2].search(parts.netloc.lower() + parts.path.lower()) is not None
+        return self.threaded or _URL_PATTERNS[2].search(parts.netloc.lower() + parts.path.lower()) is not None
 
     def numbers(self, url: str) -> list[float]:
         """Of the page as a whole."""
@@ -94,6 +94,6 @@ class Facts:
             float(len(last)),
             float(any(map(str.isdigit, last))),
             float(bool(parts.query)),
-            *(float(each.search(address) is not None) for each in _OF_URL),
+            *(float(each.search(address) is not None) for each in _URL_PATTERNS),
             *self._counts,
         ]

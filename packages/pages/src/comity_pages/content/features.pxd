@@ -1,4 +1,4 @@
-from comity_pages.content.blocks cimport Block, sentences_in, share_of
+from comity_pages.content.blocks cimport Block, count_sentences, known_share
 from comity_pages.html.tree cimport Node
 from libc.math cimport log1p
 
@@ -19,7 +19,7 @@ cdef class _Entry:
     cdef public _Entry branch
     cdef public bint within
 
-cdef class Alike:
+cdef class SimilarBlocks:
     cdef public Py_ssize_t blocks
     cdef public Py_ssize_t words
     cdef public Py_ssize_t characters

@@ -22,19 +22,19 @@ from comity_pages.html.tree import Node
 if not cython.compiled:  # compiled, they come from the .pxd file, without Python in between
     from math import log1p
 
-    from comity_pages.content.blocks import sentences_in, share_of
+    from comity_pages.content.blocks import count_sentences, known_share
 
-_NUMBERED: Final = (
+_OWNER_NAMES: Final = (
     "other p li h1 h2 h3 h4 h5 h6 td th dt dd pre blockquote figcaption button label a span div section article summary"
     " caption body"
 ).split()
-_OWNERS = cython.declare(dict, {name: float(number) for number, name in enumerate(_NUMBERED)})
+_OWNER_NUMBERS = cython.declare(dict, {name: float(number) for number, name in enumerate(_OWNER_NAMES)})
 _HEADINGS = cython.declare(dict, {f"h{level}": level for level in range(1, 7)})
-_NAMES = cython.declare(cython.int, len(WORDS_OF_NAMES))
-_LANDMARKS = cython.declare(cython.int, len(LANDMARKS))
-_UNTOLD: Final = ("ul", "section", "blockquote", "details", "p")
-_UNTOLD_BITS = cython.declare(cython.Py_ssize_t, sum(LANDMARK_BITS[name] for name in _UNTOLD))
-_ABOUT: Final = (  # what a heading says of what is below it
+_NAME_COUNT = cython.declare(cython.int, len(WORDS_OF_NAMES))
+_LANDMARK_COUNT = cython.declare(cython.int, len(LANDMARKS))
+_UNMEASURED: Final = ("ul", "section", "blockquote", "details", "p")
+_UNMEASURED_BITS = cython.declare(cython.Py_ssize_t, sum(LANDMARK_BITS[name] for name in _UNMEASURED))
+_TOPICS: Final = (  # what a heading says of what is below it
     re.compile(
         r"\b(?:relat|recommend|also|similar|popular|trending|latest|recent|more|next|other|featured|read|you may"
         r"|mehr\b|weitere|auch interess|ähnlich|verwandt|meistgelesen|beliebt|empfehl|neueste|lesen sie|das könnte"
@@ -59,9 +59,9 @@ _ABOUT: Final = (  # what a heading says of what is below it
         r"|分享|订阅|訂閱|关注|關注|作者|标签|標籤|シェア|フォロー|登録|著者|タグ|แชร์|ติดตาม|ผู้เขียน"
     ),
 )
-_ABOUT_ANY: Final = re.compile("|".join(each.pattern for each in _ABOUT))
-_ENDS: Final = frozenset(".!?…。！？．｡؟۔।॥။។።։")
-_CLOSING: Final = frozenset("\"'”’»)]」』）】")
+_ANY_TOPIC: Final = re.compile("|".join(each.pattern for each in _TOPICS))
+_SENTENCE_ENDS: Final = frozenset(".!?…。！？．｡؟۔।॥။។።։")
+_CLOSING_MARKS: Final = frozenset("\"'”’»)]」』）】")
 
 
 class _Entry:
@@ -71,7 +71,7 @@ class _Entry:
         first, last: its first and last block.
         depth: elements from the root to it.
         alike: children of its parent that hold text and have its name and class.
-        section: the largest element around it with at most SECTION of the page's words.
+        section: the largest element around it with at most MAX_SECTION_SHARE of the page's words.
         steps: from the core down to it; -1 outside of it.
         branch: the part of the core that it stands in, or the largest element around it that is beside the core.
         within: whether it stands in the element that holds nearly all prose.
@@ -93,7 +93,7 @@ class _Entry:
         self.within = False
 
 
-class Alike:
+class SimilarBlocks:
     """The blocks that stand in elements alike: how many, their words, characters and those of links; and how many
     of the words are expected to be content.
     """
@@ -105,12 +105,12 @@ class Alike:
         self.expected = 0.0
 
 
-_OF_BLOCK = cython.declare(
+_BLOCK_NUMBERS = cython.declare(
     cython.Py_ssize_t, 59
 )  # numbers of a block alone; then come its names and landmarks, and the page
-CORE: Final = 0.6  # of the page's prose, what its core holds at least
-WIDE: Final = 0.9  # of the page's prose, what all but a little of it is
-SECTION: Final = 0.6  # of the page's words, what a section of it holds at most
+MIN_CORE_SHARE: Final = 0.6  # of the page's prose, what its core holds at least
+MIN_WIDE_SHARE: Final = 0.9  # of the page's prose, what all but a little of it is
+MAX_SECTION_SHARE: Final = 0.6  # of the page's words, what a section of it holds at most
 
 
 class _Page:
@@ -134,8 +134,8 @@ class _Page:
         self.own: list[_Entry] = []
         self.shapes: list[tuple[float, float]] = []
         self.sentences: list[int] = []
-        self.same: dict[tuple[str, str, str], Alike] = {}
-        self.alike: list[Alike] = []
+        self.same: dict[tuple[str, str, str], SimilarBlocks] = {}
+        self.alike: list[SimilarBlocks] = []
         self.repeated: dict[str, int] = {}
         self.earlier: list[int] = []
         self.long: list[int] = []
@@ -155,7 +155,7 @@ class _Page:
                 *facts.numbers(url),
             ],
         )
-        self.core = _placed(list(self.inside.values()), self.total, self.prose)
+        self.core = _sum_up(list(self.inside.values()), self.total, self.prose)
 
 
 @cython.cfunc
@@ -163,12 +163,12 @@ def _add(page: _Page, block: Block, number: cython.Py_ssize_t) -> None:
     entry: _Entry | None
     over: _Entry | None
     above: _Entry | None
-    same: Alike | None
+    same: SimilarBlocks | None
     text = block.text
     words: cython.Py_ssize_t = block.words
     size: cython.Py_ssize_t = len(text)
     links: cython.Py_ssize_t = min(block.links, size)
-    count: cython.Py_ssize_t = sentences_in(text) if words > 3 else 0
+    count: cython.Py_ssize_t = count_sentences(text) if words > 3 else 0
     prose: cython.Py_ssize_t = words if words >= 15 and count and links < 0.3 * size else 0
     page.sentences.append(count)
     if prose and words >= 20:
@@ -183,7 +183,7 @@ def _add(page: _Page, block: Block, number: cython.Py_ssize_t) -> None:
     page.repeated[text] = times + 1
     entry = page.inside.get(block.node)
     if entry is None:
-        entry = _entered(page.inside, block.node, number)
+        entry = _get_entry(page.inside, block.node, number)
     entry.words += words
     entry.characters += size
     entry.links += links
@@ -196,7 +196,7 @@ def _add(page: _Page, block: Block, number: cython.Py_ssize_t) -> None:
     shape = (entry.key, over.key if over is not None else "", above.key if above is not None else "")
     same = page.same.get(shape)
     if same is None:
-        same = page.same[shape] = Alike()
+        same = page.same[shape] = SimilarBlocks()
     same.blocks += 1
     same.words += words
     same.links += links
@@ -215,7 +215,7 @@ class _Heading:
         self.about = (0.0, 0.0, 0.0)
 
 
-def measure(blocks: Sequence[Block], facts: Facts, url: str) -> tuple[array[float], list[Alike]]:
+def measure(blocks: Sequence[Block], facts: Facts, url: str) -> tuple[array[float], list[SimilarBlocks]]:
     """The numbers of a page's blocks, of which there is at least one: as many for each, one after the other; and for
     each the blocks in elements alike.
     """
@@ -226,7 +226,7 @@ def measure(blocks: Sequence[Block], facts: Facts, url: str) -> tuple[array[floa
     page = _Page(blocks, facts, url)
     of_page: cython.double[::1] = page.page
     size: cython.Py_ssize_t = len(page.page)
-    width: cython.Py_ssize_t = _OF_BLOCK + _NAMES + _LANDMARKS - len(_UNTOLD) + size
+    width: cython.Py_ssize_t = _BLOCK_NUMBERS + _NAME_COUNT + _LANDMARK_COUNT - len(_UNMEASURED) + size
     numbers = array("d", bytes(8 * width * len(blocks)))
     row: cython.double[::1] = numbers
     heading = _Heading()
@@ -241,7 +241,7 @@ def measure(blocks: Sequence[Block], facts: Facts, url: str) -> tuple[array[floa
         _write_heading(row, at, page, block, number, heading)
         _write_elements(row, at, page, number)
         _write_core(row, at, page, number)
-        at = _write_flags(row, at + _OF_BLOCK, block)
+        at = _write_flags(row, at + _BLOCK_NUMBERS, block)
         for place in range(size):
             row[at + place] = of_page[place]
         at += size
@@ -253,11 +253,11 @@ def measure(blocks: Sequence[Block], facts: Facts, url: str) -> tuple[array[floa
 def _write_flags(row: cython.double[::1], at: cython.Py_ssize_t, block: Block) -> cython.Py_ssize_t:
     """What names and landmarks say, a number for each; the place behind them."""
     bit: cython.Py_ssize_t
-    for bit in range(_NAMES):
+    for bit in range(_NAME_COUNT):
         row[at] = ((block.near >> bit) & 1) + ((block.names >> bit) & 1)
         at += 1
-    for bit in range(_LANDMARKS):
-        if not (_UNTOLD_BITS >> bit) & 1:
+    for bit in range(_LANDMARK_COUNT):
+        if not (_UNMEASURED_BITS >> bit) & 1:
             row[at] = (block.landmarks >> bit) & 1
             at += 1
     return at
@@ -269,22 +269,22 @@ def _write_text(
 ) -> None:
     """The block's own text, and what says the same or stands in elements alike."""
     node: Node = block.node
-    same: Alike = page.alike[number]
+    same: SimilarBlocks = page.alike[number]
     text = block.text
     shape = page.shapes[number]
     row[at] = shape[0]
     row[at + 1] = shape[1]
     row[at + 2] = page.sentences[number]
-    last = text[-2] if text[-1] in _CLOSING and len(text) > 1 else text[-1]
-    row[at + 3] = 1.0 if last in _ENDS else 0.5 if last in ":：" else 0.0
-    row[at + 4] = _OWNERS.get(node.name, 0.0)
-    row[at + 5] = _OWNERS.get(node.parent.name, 0.0) if node.parent is not None else -1.0
+    last = text[-2] if text[-1] in _CLOSING_MARKS and len(text) > 1 else text[-1]
+    row[at + 3] = 1.0 if last in _SENTENCE_ENDS else 0.5 if last in ":：" else 0.0
+    row[at + 4] = _OWNER_NUMBERS.get(node.name, 0.0)
+    row[at + 5] = _OWNER_NUMBERS.get(node.parent.name, 0.0) if node.parent is not None else -1.0
     row[at + 6] = page.repeated[text]
     row[at + 24] = log1p(same.blocks)
     row[at + 25] = same.words / page.total
     row[at + 26] = same.links / same.characters
     row[at + 27] = log1p(same.words / same.blocks)
-    row[at + 57] = share_of(text[:120].lower(), page.title, page.firsts)
+    row[at + 57] = known_share(text[:120].lower(), page.title, page.firsts)
     row[at + 58] = page.earlier[number]
 
 
@@ -327,8 +327,8 @@ def _write_heading(
         lower = block.text[:120].lower()
         heading.since, heading.level, heading.words = 0, level, page.shapes[number][0]
         heading.about = (0.0, 0.0, 0.0)
-        if _ABOUT_ANY.search(lower) is not None:  # most say none of it
-            related, comments, shared = [float(each.search(lower) is not None) for each in _ABOUT]
+        if _ANY_TOPIC.search(lower) is not None:  # most say none of it
+            related, comments, shared = [float(each.search(lower) is not None) for each in _TOPICS]
             heading.about = (related, comments, shared)
     row[at + 18] = heading.since
     row[at + 19] = heading.level
@@ -382,7 +382,7 @@ def _write_core(row: cython.double[::1], at: cython.Py_ssize_t, page: _Page, num
 
 
 @cython.cfunc
-def _entered(inside: dict[Node, _Entry], node: Node, number: int) -> _Entry:
+def _get_entry(inside: dict[Node, _Entry], node: Node, number: int) -> _Entry:
     """The entry of an element, made with those of the elements around it that have none yet."""
     way: list[Node] = []
     climbing: Node | None = node
@@ -401,7 +401,7 @@ def _entered(inside: dict[Node, _Entry], node: Node, number: int) -> _Entry:
 
 
 @cython.cfunc
-def _placed(entries: list[_Entry], total: int, prose: int) -> _Entry:
+def _sum_up(entries: list[_Entry], total: int, prose: int) -> _Entry:
     """Sum up what is in each element, place it to the page's core, and return that: the smallest element with most of
     the page's prose.
     """
@@ -423,9 +423,9 @@ def _placed(entries: list[_Entry], total: int, prose: int) -> _Entry:
             over.last = entry.last
         key = (over, entry.key)
         alike[key] = alike.get(key, 0) + 1
-    core: _Entry = _densest(entries, CORE * prose)
-    wide: _Entry = _densest(entries, WIDE * prose)
-    at_most = SECTION * total
+    core: _Entry = _smallest_with(entries, MIN_CORE_SHARE * prose)
+    wide: _Entry = _smallest_with(entries, MIN_WIDE_SHARE * prose)
+    at_most = MAX_SECTION_SHARE * total
     for entry in entries:
         over = entry.parent
         entry.within = entry is wide or (over is not None and over.within)
@@ -445,7 +445,7 @@ def _placed(entries: list[_Entry], total: int, prose: int) -> _Entry:
 
 
 @cython.cfunc
-def _densest(entries: list[_Entry], least: float) -> _Entry:
+def _smallest_with(entries: list[_Entry], least: float) -> _Entry:
     """The smallest element that holds so many words of prose; of equals the innermost."""
     best: _Entry | None = None
     entry: _Entry

@@ -4,12 +4,12 @@ from collections.abc import Sequence
 from comity_pages.content.blocks import Block
 from comity_pages.content.facts import Facts
 
-CORE: float
-WIDE: float
-SECTION: float
+MIN_CORE_SHARE: float
+MIN_WIDE_SHARE: float
+MAX_SECTION_SHARE: float
 
-class Alike:
+class SimilarBlocks:
     words: int
     expected: float
 
-def measure(blocks: Sequence[Block], facts: Facts, url: str) -> tuple[array[float], list[Alike]]: ...
+def measure(blocks: Sequence[Block], facts: Facts, url: str) -> tuple[array[float], list[SimilarBlocks]]: ...

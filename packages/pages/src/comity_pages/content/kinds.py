@@ -11,7 +11,7 @@ from typing import Final, Literal
 
 from comity_pages.content.blocks import SURROUNDINGS, Block
 from comity_pages.html.tree import Tree
-from comity_pages.signals.soft_404 import gone
+from comity_pages.signals.soft_404 import find_not_found
 
 PageKind = Literal["page", "login_wall", "consent_wall", "javascript_shell", "challenge", "not_found", "empty"]
 
@@ -23,7 +23,7 @@ _MAX_SHELL_CHARS: Final = 200
 _SHELL_WORDS: Final = 45
 _WAITING_WORDS: Final = 5  # words outside of header and footer that say no more than that the page is being loaded
 
-_PARTS: Final = re.compile(r"\s[-|·–—»]\s|[|·»]")  # what stands between the parts of a title
+_TITLE_SEPARATOR: Final = re.compile(r"\s[-|·–—»]\s|[|·»]")  # what stands between the parts of a title
 # What a part of a title or a heading says and nothing more; "What is a DDoS attack?" says more.
 _CHALLENGE: Final = re.compile(
     r"\W*(?:just a moment|attention required|checking your browser(?: before accessing \S+)?|pardon our interruption"
@@ -71,33 +71,33 @@ _CONSENT: Final = re.compile(
     r"|before you continue",
     re.IGNORECASE,
 )
-_AGREE: Final = re.compile(r"\b(?:accept|agree|reject|allow|manage|consent)\b", re.IGNORECASE)
+_AGREEMENT: Final = re.compile(r"\b(?:accept|agree|reject|allow|manage|consent)\b", re.IGNORECASE)
 _POLICY: Final = re.compile(
     r"polic(?:y|ies)|notice|statement|richtlinie|hinweis|erklärung|politique|pol[ií]tica|informativa|beleid",
     re.IGNORECASE,
 )
-_OF_PAGE: Final = re.compile(
+_PAGE_WORDS: Final = re.compile(
     r"\b(?:404 (?:not|error|page)|(?:error|http|fehler|erreur|errore|erro|fout|feil|błąd|ошибка|hata)\W{1,3}404"
     r"|(?:pages?|url|(?:web)?seite|(?:web)?site|content|sidan?|siden|stron[ay]|trang)\b|p[aá]gin|strán|oldal|sayfa|halaman|sivu"
     r"|страниц|сторінк|σελίδα)|[页頁]|ページ|페이지|صفحة|הדף|หน้า",
     re.IGNORECASE,
 )
 """What a title says that it is not there: the page, and no printer."""
-_NOTHING_ELSE: Final = re.compile(
+_INTERJECTIONS: Final = re.compile(
     r"(?:sorry|o{1,9}ps|oh no|uh[ -]oh|error|whoops|upp?s|hoppla|oups|oeps|hoppsan|désolé|lo siento|ой|упс|[\W\d_])*",
     re.IGNORECASE,
 )
 _SENTENCE_END: Final = re.compile(r"(?<=[^\s.!?。！？]{3})[.!?。！？]")
-_SURROUNDING: Final = frozenset(("header", "nav", "aside", "footer"))
-_ROOTS: Final = frozenset(
+_SURROUNDING_ELEMENTS: Final = frozenset(("header", "nav", "aside", "footer"))
+_ROOT_IDS: Final = frozenset(
     ("root", "app", "__next", "__nuxt", "main", "application", "app-root", "react-root", "svelte")
 )
-_WAITS: Final = re.compile(
+_WAITING_TEXT: Final = re.compile(
     r"(?:loading|please wait|one moment|bitte warten|wird geladen|chargement|veuillez patienter|cargando|caricamento"
     r"|carregando|aguarde|laden|ładowanie|načítání|загрузка|yükleniyor|読み込み中|加载中|載入中|로딩|[\s.…!,])+",
     re.IGNORECASE,
 )
-_SCRIPTS: Final = re.compile(
+_SCRIPTS_NEEDED: Final = re.compile(
     r"(?:enable|turn on|activate|requires?|without|need)\W+(?:\w+\W+){0,4}java ?script|java ?script\W+(?:\w+\W+){0,5}"
     r"(?:enabled?|disabled|required|turned off|needed)",
     re.IGNORECASE,
@@ -124,101 +124,101 @@ def judge(tree: Tree, blocks: Sequence[Block], html: str) -> Judgement:
     title = tree.first("title")
     name = " ".join(title.text().split())[:200] if title is not None else ""
     heading = next((block.text for block in blocks if block.level in (1, 2)), "")[:200]
-    said = [part.strip() for part in (*_PARTS.split(name), heading)]
+    said = [part.strip() for part in (*_TITLE_SEPARATOR.split(name), heading)]
     shown = [block for block in blocks if not block.landmarks & SURROUNDINGS]
     content = sum(block.words for block in shown)
-    scripts = bool(tree.named.get("script"))
+    scripts = bool(tree.by_name.get("script"))
     named = next(filter(None, map(_CHALLENGE.fullmatch, said)), None)
     asks = _CHALLENGE_TEXT.search(text)
     mark = _CHALLENGE_MARK.search(html) if scripts else None
-    if (place := next(_places(tree), None)) is not None:
+    if (place := next(_challenge_places(tree), None)) is not None:
         return Judgement("challenge", f"It runs a check of the visitor ({place}) and shows next to nothing else.")
     signs = [sign for sign in (named, asks, mark) if sign is not None]
     # A check runs a script or has a form: what has neither, and says more than a notice, is about checks.
-    little = content < (_MAX_BARE_WALL_WORDS if scripts or tree.named.get("form") else _MAX_NOTICE_WORDS)
+    little = content < (_MAX_BARE_WALL_WORDS if scripts or tree.by_name.get("form") else _MAX_NOTICE_WORDS)
     if len(signs) + little > 1 and (mark is not None or content < _MAX_SIGNED_WALL_WORDS):
         if signs[0] is mark:
             return Judgement("challenge", f"It runs a check of the visitor ({mark[0]}) and shows next to nothing.")
-        return Judgement("challenge", f"It says {_quoted(signs[0][0])} instead of the page.")
+        return Judgement("challenge", f"It says {_quote(signs[0][0])} instead of the page.")
     told = sum(block.words for block in shown if not block.level and block.links < 0.5 * len(block.text))
-    if told < _MAX_BARE_WALL_WORDS and _NOTHING_ELSE.fullmatch(heading):  # "Oops!", and below it what is wrong
-        texts = (_NOTHING_ELSE.sub("", block.text[:200], 1) for block in shown if block.level not in (1, 2))
+    if told < _MAX_BARE_WALL_WORDS and _INTERJECTIONS.fullmatch(heading):  # "Oops!", and below it what is wrong
+        texts = (_INTERJECTIONS.sub("", block.text[:200], 1) for block in shown if block.level not in (1, 2))
         said.append(_SENTENCE_END.split(next(filter(None, texts), ""), 1)[0])
-    match = next(filter(None, map(gone, said)), None) if told < _MAX_SIGNED_WALL_WORDS else None
+    match = next(filter(None, map(find_not_found, said)), None) if told < _MAX_SIGNED_WALL_WORDS else None
     # A number may be a car's, or a bus's; a thing that is not found is told about in a few words, or asked for again.
-    few = told < _WAITING_WORDS or (told < _MAX_NOTICE_WORDS and _asks(tree))
-    if match is not None and ((few and match[0] != "404") or any(map(_is_gone, said))):
-        return Judgement("not_found", f"It says {_quoted(match[0])}, though its status says that it was found.")
-    fields = [node.attributes.get("type", "").lower() for node in tree.named.get("input", ())]
+    few = told < _WAITING_WORDS or (told < _MAX_NOTICE_WORDS and _has_text_field(tree))
+    if match is not None and ((few and match[0] != "404") or any(map(_says_not_found, said))):
+        return Judgement("not_found", f"It says {_quote(match[0])}, though its status says that it was found.")
+    fields = [node.attributes.get("type", "").lower() for node in tree.by_name.get("input", ())]
     password = "password" in fields
-    asked = fields or tree.named.get("button")
+    asked = fields or tree.by_name.get("button")
     match = next(filter(None, map(_LOGIN.search, said)), None) if asked else None
     only = any(map(_ONLY_LOGIN.fullmatch, said))
     if match and (
         (content < _MAX_BARE_WALL_WORDS and (password or only))
         or (content < 2 * _MAX_SIGNED_WALL_WORDS and password and only)
     ):
-        return Judgement("login_wall", f"It asks to log in ({_quoted(match[0])}) and shows next to nothing else.")
+        return Judgement("login_wall", f"It asks to log in ({_quote(match[0])}) and shows next to nothing else.")
     about = sum(block.words for block in blocks if _CONSENT.search(block.text))
-    if words >= 15 and about > 0.6 * words and _offers(tree) and not any(map(_POLICY.search, said)):
+    if words >= 15 and about > 0.6 * words and _has_consent_button(tree) and not any(map(_POLICY.search, said)):
         return Judgement("consent_wall", "It asks for consent to cookies and shows next to nothing else.")
     if scripts and (len(text) < _MAX_SHELL_CHARS or content < _SHELL_WORDS):
         waits = (len(text) < _MAX_SHELL_CHARS or content <= _WAITING_WORDS) and _has_empty_root(tree)
-        without = " ".join(node.text() for node in tree.named.get("noscript", ()))[:20_000]
-        others = sum(block.words for block in shown if not _SCRIPTS.search(block.text))
-        match = _SCRIPTS.search(text) if others < _MAX_NOTICE_WORDS else None
-        if match or ((waits or content < _MAX_NOTICE_WORDS) and (match := _SCRIPTS.search(without))):
+        without = " ".join(node.text() for node in tree.by_name.get("noscript", ()))[:20_000]
+        others = sum(block.words for block in shown if not _SCRIPTS_NEEDED.search(block.text))
+        match = _SCRIPTS_NEEDED.search(text) if others < _MAX_NOTICE_WORDS else None
+        if match or ((waits or content < _MAX_NOTICE_WORDS) and (match := _SCRIPTS_NEEDED.search(without))):
             return Judgement(
-                "javascript_shell", f"It says {_quoted(match[0])} and shows next to nothing without scripts."
+                "javascript_shell", f"It says {_quote(match[0])} and shows next to nothing without scripts."
             )
         if not words or waits:
             return Judgement("javascript_shell", "It shows next to nothing without running its scripts.")
-    if not words and not any(tree.named.get(name) for name in ("img", "video", "audio", "picture", "svg", "canvas")):
+    if not words and not any(tree.by_name.get(name) for name in ("img", "video", "audio", "picture", "svg", "canvas")):
         return Judgement("empty", "There is no text on it.")
     return PAGE
 
 
-def _places(tree: Tree) -> Iterator[str]:
+def _challenge_places(tree: Tree) -> Iterator[str]:
     """What scripts of a page, or what it is sent on to, say that only a check of the visitor has."""
-    sent_on = (node for node in tree.named.get("meta", ()) if "http-equiv" in node.attributes)
-    for node in (*tree.named.get("script", ()), *sent_on):
+    sent_on = (node for node in tree.by_name.get("meta", ()) if "http-equiv" in node.attributes)
+    for node in (*tree.by_name.get("script", ()), *sent_on):
         source = node.attributes.get("src", "") + node.attributes.get("content", "")
         yield from (place for place in _CHALLENGE_PLACES if place in source)
 
 
 def may_be_challenge(title: str, body: bytes) -> bool:
     """Whether a page that is small, and has few links, may be a check of the visitor: whether it is, `judge` says."""
-    said = (part.strip() for part in _PARTS.split(title[:200]))
+    said = (part.strip() for part in _TITLE_SEPARATOR.split(title[:200]))
     return any(map(_CHALLENGE.fullmatch, said)) or any(place.encode() in body for place in _CHALLENGE_PLACES)
 
 
-def _is_gone(said: str) -> bool:
+def _says_not_found(said: str) -> bool:
     """Whether a part of a title or a heading says that the page is not there, and not that something else is not."""
-    match = gone(said)
+    match = find_not_found(said)
     if match is None:
         return False
     others = said[: match.start()] + said[match.end() :]
-    return _OF_PAGE.search(said) is not None or _NOTHING_ELSE.fullmatch(others) is not None
+    return _PAGE_WORDS.search(said) is not None or _INTERJECTIONS.fullmatch(others) is not None
 
 
-def _asks(tree: Tree) -> bool:
+def _has_text_field(tree: Tree) -> bool:
     """Whether a form to fill in stands in the page itself, not in its header or beside it."""
     fields = (node for node in tree.all("input") if node.attributes.get("type", "").lower() in ("", "text", "search"))
-    return any(all(each.name not in _SURROUNDING for each in node.around()) for node in fields)
+    return any(all(each.name not in _SURROUNDING_ELEMENTS for each in node.ancestors()) for node in fields)
 
 
-def _offers(tree: Tree) -> bool:
-    buttons = (*tree.named.get("button", ()), *tree.named.get("input", ()), *tree.named.get("a", ()))[:1_000]
+def _has_consent_button(tree: Tree) -> bool:
+    buttons = (*tree.by_name.get("button", ()), *tree.by_name.get("input", ()), *tree.by_name.get("a", ()))[:1_000]
     pressed = (node for node in buttons if node.name != "a" or node.attributes.get("role") == "button")
-    return any(_AGREE.search(f"{node.text()[:200]} {node.attributes.get('value', '')}"[:400]) for node in pressed)
+    return any(_AGREEMENT.search(f"{node.text()[:200]} {node.attributes.get('value', '')}"[:400]) for node in pressed)
 
 
 def _has_empty_root(tree: Tree) -> bool:
     """Whether an element that programs build their page in stands empty, or says that they are at it."""
-    roots = (node for node in tree.all("div") if node.attributes.get("id", "").lower() in _ROOTS)
+    roots = (node for node in tree.all("div") if node.attributes.get("id", "").lower() in _ROOT_IDS)
     texts = (node.text().strip()[:_MAX_SHELL_CHARS] for node in (*roots, *tree.all("app-root", "main")))
-    return any(not text or _WAITS.fullmatch(text) for text in texts)
+    return any(not text or _WAITING_TEXT.fullmatch(text) for text in texts)
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     return f"«{' '.join(text.split())[:80]}»"

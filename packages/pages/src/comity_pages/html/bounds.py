@@ -57,7 +57,7 @@ _BREAKS_OUT = cython.declare(cython.int, 4)
 _DRAWS = cython.declare(cython.int, 8)
 _SCRIPT = cython.declare(cython.int, 16)
 _CHOICE = cython.declare(cython.int, 32)
-_KNOWN = cython.declare(dict, {})
+_TAG_BITS = cython.declare(dict, {})
 for _names, _bit in (
     (_NEVER_DEEP, _FLAT),
     (_FORMATTING, _FORMATS),
@@ -67,10 +67,10 @@ for _names, _bit in (
     (("option", "optgroup"), _CHOICE),
 ):
     for _each in _names:
-        _KNOWN[_each] = _KNOWN.get(_each, 0) | _bit
+        _TAG_BITS[_each] = _TAG_BITS.get(_each, 0) | _bit
 
 
-class _Open:
+class _OpenCounts:
     """What is open where a page is read: elements, formatting, drawings; and the shapes that were in drawings."""
 
     __slots__ = ("drawings", "elements", "formatting", "shapes")
@@ -79,14 +79,14 @@ class _Open:
         self.elements = self.formatting = self.drawings = self.shapes = 0
 
 
-def bounded(html: str, url: str) -> tuple[str, bool]:
+def limit_markup(html: str, url: str) -> tuple[str, bool]:
     """The page within the limits, and whether they cut it.
 
     Raises:
         ExtractionFailed: a tag has more than MAX_ATTRIBUTES attributes.
     """
     cut: str = html[:MAX_SOURCE]
-    still: _Open = _Open()
+    still: _OpenCounts = _OpenCounts()
     count: cython.Py_ssize_t = 0
     options: cython.Py_ssize_t = MAX_OPTIONS
     removed: cython.Py_ssize_t = 0
@@ -138,9 +138,9 @@ def bounded(html: str, url: str) -> tuple[str, bool]:
                 f"{url} has a tag with more than {MAX_ATTRIBUTES} attributes; it is not parsed", url=url
             )
         name = cut[named:at]
-        found = _KNOWN.get(name)
+        found = _TAG_BITS.get(name)
         if found is None:
-            found = _KNOWN.get(name.lower(), 0)
+            found = _TAG_BITS.get(name.lower(), 0)
         known = found
         if known & _SCRIPT:
             kind = cut[at:last]
@@ -155,9 +155,9 @@ def bounded(html: str, url: str) -> tuple[str, bool]:
         if known & _CHOICE:
             options -= not slash
             if options < 0:
-                kept, truncated = bounded(_OPTION.sub(" ", cut), url)
+                kept, truncated = limit_markup(_OPTION.sub(" ", cut), url)
                 return kept, truncated or len(html) > MAX_SOURCE
-        if not _counted(still, known, slash, last > at and char_at(cut, last - 1) == "/"):
+        if not _count_tag(still, known, slash, last > at and char_at(cut, last - 1) == "/"):
             dropped.append((start, last + (last < size)))
         at = last + (last < size)
         if still.elements > most_open:
@@ -169,7 +169,7 @@ def bounded(html: str, url: str) -> tuple[str, bool]:
 
 
 @cython.cfunc
-def _counted(still: _Open, known: cython.int, slash: cython.bint, closed: cython.bint) -> cython.bint:
+def _count_tag(still: _OpenCounts, known: cython.int, slash: cython.bint, closed: cython.bint) -> cython.bint:
     """Count a tag (an end tag: `slash`) among what is open; whether it stays. In a drawing, a slash closes it."""
     if known & _BREAKS_OUT:
         still.drawings = 0

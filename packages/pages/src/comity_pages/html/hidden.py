@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Final, Literal
 
-from comity_pages.html import css, hiding_rules, sheets, unseen
+from comity_pages.html import css, hiding_rules, invisible, sheets
 from comity_pages.html.tree import HIDING, POINTING, Node, Text, Tree
 
-HidingKind = Literal["hidden_attribute", "aria_hidden", css.Hiding, "instructing_comment", unseen.Kind]
+HidingKind = Literal["hidden_attribute", "aria_hidden", css.Hiding, "instructing_comment", invisible.Kind]
 
 MAX_FOUND: Final = 100  # places reported of one page
 _MAX_RULE_CHECKS: Final = 500_000  # rules of a page that its elements are held against; what is beyond is not looked at
@@ -35,9 +35,9 @@ _SENTENCES: Final[dict[HidingKind, str]] = {
     "tag_characters": "The text holds invisible tag characters or runs of variation selectors.",
 }
 # Legitimate more often than not (icons, fading in): reported, and left in the Markdown.
-_KEPT: Final = frozenset(("aria_hidden", "transparent"))
+_KEPT_KINDS: Final = frozenset(("aria_hidden", "transparent"))
 
-_INSTRUCTS: Final = re.compile(
+_INSTRUCTION: Final = re.compile(
     r"\b(?:ignore|disregard|forget|override)\b[^.\n]{0,40}\b(?:previous|prior|above|earlier|all|any|your)\b"
     r"|\b(?:language models?|llms?|chatgpt|gpt-?\d|claude|gemini|copilot|ai (?:agents?|assistants?|models?|systems?)"
     r"|system prompt|assistant)\b"
@@ -47,7 +47,7 @@ _INSTRUCTS: Final = re.compile(
     re.IGNORECASE,
 )
 # One of these stands in whatever the expression above finds, and is found faster.
-_INSTRUCTING: Final = (
+_INSTRUCTION_WORDS: Final = (
     *"ignore disregard forget override language llm gpt claude gemini copilot system assistant you user".split(),
     *("ai ", "instead"),
 )
@@ -72,29 +72,29 @@ class HiddenText:
     kept: bool
 
 
-Seen = tuple[tuple[HiddenText, ...], set[Node], set[Node]]
+HiddenContent = tuple[tuple[HiddenText, ...], set[Node], set[Node]]
 
 
-def in_text(text: str) -> tuple[HiddenText, ...]:
+def find_in_text(text: str) -> tuple[HiddenText, ...]:
     """The characters of plain text that nobody sees. Such text passes through unchanged, so all of them are kept."""
-    return tuple(_characters(text))
+    return tuple(_invisible_characters(text))
 
 
-def in_page(tree: Tree) -> Seen:
+def find_in_page(tree: Tree) -> HiddenContent:
     """What an HTML page hides, the elements whose text is not kept, and those kept that a click may show."""
     folded: set[Node] = set()
-    found, removed = elements(tree, folded=folded)
-    found += _characters(tree.text())
+    found, removed = find_hidden(tree, folded=folded)
+    found += _invisible_characters(tree.text())
     return tuple(found), removed, folded
 
 
-def in_comments(comments: Iterable[str]) -> list[HiddenText]:
+def find_in_comments(comments: Iterable[str]) -> list[HiddenText]:
     """The comments that speak to a language model."""
     told = (each for each in comments if len(each) > 7 and _instructs(each[:10_000]))
-    return [_found("instructing_comment", each, False) for each in islice(told, MAX_FOUND)]
+    return [_hidden_text("instructing_comment", each, False) for each in islice(told, MAX_FOUND)]
 
 
-def elements(
+def find_hidden(
     tree: Tree, *, scripts: bool = True, folded: set[Node] | None = None
 ) -> tuple[list[HiddenText], set[Node]]:
     """What the elements and comments of a page hide, and the elements whose text is not to be kept.
@@ -105,7 +105,7 @@ def elements(
     """
     styles = _Styles(hiding_rules.hiding_rules(style.text() for style in tree.all("style")))
     controlled: set[str] | None = None  # ids of what a click would show
-    found = in_comments(tree.comments)
+    found = find_in_comments(tree.comments)
     removed: set[Node] = set()
     reported: set[Node] = set()
     kind: HidingKind | None
@@ -117,25 +117,25 @@ def elements(
         if kind is None or node.name in ("html", "body"):  # scripts show those again
             continue
         kept = kept and (scripts or kind == "aria_hidden")
-        above = node.around()[1:]
+        above = node.ancestors()[1:]
         if not removed.isdisjoint(above):
             continue
         inside = not reported.isdisjoint(above)
         text = "" if kept and (inside or len(found) >= MAX_FOUND) else " ".join(node.text().split())
-        if scripts and not kept and text and kind in _UNFOLDED:
+        if scripts and not kept and text and kind in _UNFOLDABLE_KINDS:
             if controlled is None:
-                controlled = _controlled(tree)
+                controlled = _controlled_ids(tree)
             kept = _unfolds(node, controlled, len(text)) or len(text) > max(_MIN_PANEL_CHARS, len(tree.text()) / 2)
         if kept:
             reported.add(node)
-            if folded is not None and kind in _UNRENDERED:
+            if folded is not None and kind in _UNRENDERED_KINDS:
                 folded.add(node)
         elif kind == "visibility_hidden" and styles.holds_visible(node, tree.styled):
-            text = _but_visible(node, styles, removed)
+            text = _remove_all_but_visible(node, styles, removed)
         else:
             removed.add(node)
         if not inside and len(found) < MAX_FOUND and text:
-            found.append(_found(kind, text, kept))
+            found.append(_hidden_text(kind, text, kept))
     return found, removed
 
 
@@ -163,11 +163,11 @@ def _suspects(tree: Tree, rules: hiding_rules.HidingRules) -> Sequence[Node]:
         found.update(tree.by_id.get(identity, ()))
     if rules.by_attribute:
         asked = rules.by_attribute.keys()
-        found.update(node for node in (tree.root, *tree.root.below()) if not asked.isdisjoint(node.attributes))
+        found.update(node for node in (tree.root, *tree.root.descendants()) if not asked.isdisjoint(node.attributes))
     return sorted(found, key=lambda node: node.number)
 
 
-def _but_visible(node: Node, styles: "_Styles", removed: set[Node]) -> str:
+def _remove_all_but_visible(node: Node, styles: "_Styles", removed: set[Node]) -> str:
     """Remove what visibility:hidden hides in an element, which is all but what is made visible again; its text."""
     texts: list[str] = []
     stack: list[Node | Text] = [node]
@@ -185,28 +185,28 @@ def _but_visible(node: Node, styles: "_Styles", removed: set[Node]) -> str:
 
 
 # What scripts show again at a click, or once the page has loaded.
-_UNFOLDED: Final = frozenset(("hidden_attribute", "display_none", "visibility_hidden", "clipped"))
-_UNRENDERED: Final = _UNFOLDED - {"clipped"}
+_UNFOLDABLE_KINDS: Final = frozenset(("hidden_attribute", "display_none", "visibility_hidden", "clipped"))
+_UNRENDERED_KINDS: Final = _UNFOLDABLE_KINDS - {"clipped"}
 _MIN_PANEL_CHARS: Final = 80
 _MAX_SIBLINGS: Final = 40
-_PANEL: Final = re.compile(
+_PANEL_CLASS: Final = re.compile(
     r"\btab|-tab|panel|accordion|collaps|expand|toggle|faq|answer|read-?more|show-?more|spoiler|\bcontent\b|\bdetails?\b"
 )
-_POINTERS: Final = frozenset("a button li div span h2 h3 h4 summary label input".split())
+_POINTING_ELEMENTS: Final = frozenset("a button li div span h2 h3 h4 summary label input".split())
 
-_OPENERS: Final = frozenset(("role", "data-toggle", "data-bs-toggle"))
+_OPENER_ATTRIBUTES: Final = frozenset(("role", "data-toggle", "data-bs-toggle"))
 """Attributes of a link that opens a part of the page."""
 
 
-def _controlled(tree: Tree) -> set[str]:
+def _controlled_ids(tree: Tree) -> set[str]:
     """The ids that tabs and buttons name as what they show."""
     found: set[str] = set()
-    for node in tree.pointing:
-        if node.name in _POINTERS:
+    for node in tree.pointers:
+        if node.name in _POINTING_ELEMENTS:
             for name in POINTING.intersection(node.attributes):
                 found.update(node.attributes[name].replace("#", " ").split()[:10])
     for node in tree.all("a"):
-        if not _OPENERS.isdisjoint(node.attributes) and node.attributes.get("href", "")[:1] == "#":
+        if not _OPENER_ATTRIBUTES.isdisjoint(node.attributes) and node.attributes.get("href", "")[:1] == "#":
             found.add(node.attributes["href"][1:])
     return found
 
@@ -217,15 +217,15 @@ def _unfolds(node: Node, controlled: set[str], size: int) -> bool:
     if attributes.get("role", "").lower() == "tabpanel":
         return True
     if attributes.get("id", "") in controlled - {""}:
-        return size >= _MIN_PANEL_CHARS or not node.below("a", "button")  # else it is a menu
-    if size >= _MIN_PANEL_CHARS and _PANEL.search(attributes.get("class", "").lower()):
+        return size >= _MIN_PANEL_CHARS or not node.descendants("a", "button")  # else it is a menu
+    if size >= _MIN_PANEL_CHARS and _PANEL_CLASS.search(attributes.get("class", "").lower()):
         return True
     around = node.parent
-    if around is None or len(around.children) > _MAX_SIBLINGS or not (node.name == "pre" or node.below("pre")):
+    if around is None or len(around.children) > _MAX_SIBLINGS or not (node.name == "pre" or node.descendants("pre")):
         return False
     # the same in another language
     beside = (each for each in around.elements() if each is not node and HIDING.isdisjoint(each.attributes))
-    return any(each.name == "pre" or each.below("pre") for each in beside)
+    return any(each.name == "pre" or each.descendants("pre") for each in beside)
 
 
 class _Styles:
@@ -233,7 +233,7 @@ class _Styles:
 
     def __init__(self, rules: hiding_rules.HidingRules) -> None:
         self.rules = rules
-        self._asked = rules.attributes - {"class", "id"}
+        self._selected_attributes = rules.attributes - {"class", "id"}
         self._declared: dict[str, dict[str, str]] = {}
         self._candidates: dict[tuple[str | None, ...], Sequence[hiding_rules.Candidate]] = {}
         self._room = _MAX_RULE_CHECKS
@@ -258,7 +258,7 @@ class _Styles:
         if self.around_visible is None:
             self.around_visible = set()
             for each in filter(self.is_visible, styled):
-                self.around_visible.update(each.around()[1:])
+                self.around_visible.update(each.ancestors()[1:])
         return node in self.around_visible and css.hides(self.declared(node) | {"visibility": "visible"}) is None
 
     def hides(self, node: Node) -> tuple[HidingKind | None, bool]:
@@ -272,7 +272,7 @@ class _Styles:
             declared = self.declared(node)
             kind = css.hides(declared)
             if kind is not None:
-                return kind, kind in _KEPT
+                return kind, kind in _KEPT_KINDS
             colour = declared.get("color", colour)
         if colour:
             same = self._same_colour(node, colour)
@@ -293,7 +293,7 @@ class _Styles:
         """What the rules do to an element."""
         attributes = node.attributes
         key: tuple[str | None, ...] = (node.name, attributes.get("class"), attributes.get("id"))
-        if not self._asked.isdisjoint(attributes):
+        if not self._selected_attributes.isdisjoint(attributes):
             key += tuple(attributes)
         found = self._candidates.get(key)
         if found is None:
@@ -306,11 +306,11 @@ class _Styles:
             return None
         self._room -= len(found)
         for selector, kind in found:
-            if node.parent is None or all(self._stands_in(node.parent, each) for each in selector.around):
+            if node.parent is None or all(self._is_within(node.parent, each) for each in selector.around):
                 return kind
         return None
 
-    def _stands_in(self, node: Node, wanted: hiding_rules.Selector) -> bool:
+    def _is_within(self, node: Node, wanted: hiding_rules.Selector) -> bool:
         """Whether an element, or one around it, is what a selector asks for."""
         way: list[Node] = []
         around: Node | None = node
@@ -335,35 +335,35 @@ class _Styles:
         own = css.colour(colour)
         if own is None:
             return None
-        for around in node.around():
+        for around in node.ancestors():
             declared = self.declared(around)
             words = declared.get("background-color") or declared.get("background") or around.attributes.get("bgcolor")
             if words:
-                return True if css.alike(own, css.colour(words)) else None
+                return True if css.are_alike(own, css.colour(words)) else None
         return False if own == (255, 255, 255) else None
 
 
-def _characters(text: str) -> Iterator[HiddenText]:
-    for kind, first, end, length in unseen.find_invisible(text):
+def _invisible_characters(text: str) -> Iterator[HiddenText]:
+    for kind, first, end, length in invisible.find_invisible(text):
         around = text[max(0, first - 40) : end + MAX_EXCERPT_CHARS - 40]
-        yield HiddenText(kind, _SENTENCES[kind], _shown(around), length, True)
+        yield HiddenText(kind, _SENTENCES[kind], _excerpt(around), length, True)
 
 
 def _instructs(comment: str) -> bool:
     if comment.isascii():  # beyond ASCII, more letters are alike but for their case
         lower = comment.lower()
-        if not any(each in lower for each in _INSTRUCTING):
+        if not any(each in lower for each in _INSTRUCTION_WORDS):
             return False
-    return _INSTRUCTS.search(comment) is not None
+    return _INSTRUCTION.search(comment) is not None
 
 
-def _found(kind: HidingKind, text: str, kept: bool) -> HiddenText:
-    return HiddenText(kind, _SENTENCES[kind], _shown(text), len(text), kept)
+def _hidden_text(kind: HidingKind, text: str, kept: bool) -> HiddenText:
+    return HiddenText(kind, _SENTENCES[kind], _excerpt(text), len(text), kept)
 
 
-def _shown(text: str) -> str:
+def _excerpt(text: str) -> str:
     """An excerpt on one line, what cannot be seen written out."""
     text = " ".join(text[: 4 * MAX_EXCERPT_CHARS].split())
     if len(text) > MAX_EXCERPT_CHARS:
         text = text[: MAX_EXCERPT_CHARS - 1] + "…"
-    return unseen.escape_invisible(text)
+    return invisible.escape_invisible(text)

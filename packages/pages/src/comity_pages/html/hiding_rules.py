@@ -12,7 +12,7 @@ from comity_pages.html.css import Effect, Hiding
 MAX_SHEET: Final = 256 * 1024  # characters read of a page's style elements
 MAX_SELECTORS: Final = 5_000  # selectors of a page's hiding rules that are read
 
-_MARKS: Final = re.compile(
+_SELECTOR_PART: Final = re.compile(
     r"([#.][\w-]+)|\[\s*+([\w-]++)(?:\"[^\"]*+\"|'[^']*+'|[^\[\]\"'])*+\]|:(?:is|where)\(|(::?[\w-]+(?:\([^()]*\))?)|[\w-]+|\*|\)|,"
 )
 
@@ -86,11 +86,11 @@ def hiding_rules(texts: Iterable[str], *, spaces: bool = False) -> HidingRules:
         room -= len(text)
         for selectors, body in sheets.rules(text, "white-space" if spaces else ""):
             stated = body[: css.MAX_STYLE]
-            kind: Effect | None = css.white_space(stated) if spaces else _hides(stated)
+            kind: Effect | None = css.white_space(stated) if spaces else _hiding_of(stated)
             if kind in (None, "same_colour", "keeps_none"):  # which other rules decide as often
                 continue
-            for text_of in _alternatives(selectors[-css.MAX_STYLE :].rpartition(";")[2]):
-                selector = _selector(text_of)
+            for text_of in _split_selectors(selectors[-css.MAX_STYLE :].rpartition(";")[2]):
+                selector = _parse_selector(text_of)
                 if selector is None or len(found) >= MAX_SELECTORS:
                     continue
                 found[text_of] = kind
@@ -107,11 +107,11 @@ def hiding_rules(texts: Iterable[str], *, spaces: bool = False) -> HidingRules:
 
 
 @lru_cache(2_048)  # the same few declarations stand in many rules, and on all pages of a site
-def _hides(body: str) -> Hiding | None:
+def _hiding_of(body: str) -> Hiding | None:
     return css.hides(css.declarations(body))
 
 
-def _alternatives(selectors: str) -> Iterator[str]:
+def _split_selectors(selectors: str) -> Iterator[str]:
     """The selectors of a list, those in `:is()` with them."""
     if "(" not in selectors:
         yield from map(str.strip, selectors.split(","))
@@ -126,11 +126,11 @@ def _alternatives(selectors: str) -> Iterator[str]:
 
 
 @lru_cache(2_048)
-def _selector(text: str) -> Selector | None:
+def _parse_selector(text: str) -> Selector | None:
     """A selector; None where it selects states, or by what is not read: siblings, `:not()`."""
     if not text or "+" in text or "~" in text.replace("~=", ""):
         return None
-    *around, last = map(_compound, text.replace(">", " ").split()[-8:] or ("",))
+    *around, last = map(_parse_compound, text.replace(">", " ").split()[-8:] or ("",))
     outside = tuple(each for each in around if each is not None)
     if last is None or len(outside) < len(around) or not (last.name or last.marks or last.attributes):
         return None
@@ -138,11 +138,11 @@ def _selector(text: str) -> Selector | None:
 
 
 @lru_cache(2_048)
-def _compound(words: str) -> Selector | None:
+def _parse_compound(words: str) -> Selector | None:
     if words[:4] == ":is(" or words[:7] == ":where(":
         words = words.partition("(")[2].rstrip(")").partition(",")[0]
     name, marks, attributes = "", [], []
-    for match in _MARKS.finditer(words):
+    for match in _SELECTOR_PART.finditer(words):
         if match[1]:
             marks.append(match[1])
         elif match[2]:

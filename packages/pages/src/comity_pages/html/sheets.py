@@ -14,10 +14,10 @@ except ModuleNotFoundError:
     from comity_pages import _cython as cython
 
 # What a condition says that holds for whoever reads the page on a screen.
-_ALWAYS: Final = re.compile(
+_UNCONDITIONAL: Final = re.compile(
     r"@(?:media\s*(?:(?:only\s+)?(?:all|screen)\s*)?$|layer\b|supports\b|scope\b|starting-style\b)"
 )
-_TOGETHER: Final = (css.HIDES, css.CLIPS | css.LEAVES_NO_ROOM, css.NAMES_VALUE | css.TAKES_VALUE)
+_HIDING_COMBINATIONS: Final = (css.HIDES, css.CLIPS | css.LEAVES_NO_ROOM, css.NAMES_VALUE | css.TAKES_VALUE)
 
 
 def rules(sheet: str, naming: str = "") -> list[tuple[str, str]]:
@@ -36,7 +36,7 @@ def rules(sheet: str, naming: str = "") -> list[tuple[str, str]]:
         if char == "{":
             words = sheet[max(start, sheet.rfind(";", start, at) + 1) : at].strip()
             conditional = words[:1] == "@"
-            if conditional and not _ALWAYS.match(words.lower()):
+            if conditional and not _UNCONDITIONAL.match(words.lower()):
                 conditions.append(depth)
             depth += 1
             before, opened = start, at
@@ -44,7 +44,7 @@ def rules(sheet: str, naming: str = "") -> list[tuple[str, str]]:
         elif char == "}":
             if opened >= 0 and not conditional and not conditions:
                 body = sheet[opened + 1 : at] if naming else ""
-                if naming in body.lower() if naming else _hide(_may(sheet, opened + 1, at)):
+                if naming in body.lower() if naming else _can_hide(_effects_of(sheet, opened + 1, at)):
                     found.append((sheet[before:opened], body or sheet[opened + 1 : at]))
             opened = -1
             depth -= depth > 0
@@ -58,17 +58,17 @@ def may_hide(style: str) -> bool:
     """False for a style attribute that neither hides nor colours anything, whatever it says exactly; most do not."""
     if "*" in style or "\\" in style:  # a comment, or an escape
         return True
-    ways: cython.int = _may(style, 0, len(style))
-    return ways & css.COLOURS != 0 or _hide(ways)
+    ways: cython.int = _effects_of(style, 0, len(style))
+    return ways & css.COLOURS != 0 or _can_hide(ways)
 
 
 @cython.cfunc
-def _hide(ways: cython.int) -> cython.bint:
-    return any(ways & each == each for each in _TOGETHER)
+def _can_hide(ways: cython.int) -> cython.bint:
+    return any(ways & each == each for each in _HIDING_COMBINATIONS)
 
 
 @cython.cfunc
-def _may(text: str, start: cython.Py_ssize_t, end: cython.Py_ssize_t) -> cython.int:
+def _effects_of(text: str, start: cython.Py_ssize_t, end: cython.Py_ssize_t) -> cython.int:
     """What the declarations between two places may do together."""
     ways: cython.int = 0
     colon: cython.Py_ssize_t = -1
@@ -78,7 +78,7 @@ def _may(text: str, start: cython.Py_ssize_t, end: cython.Py_ssize_t) -> cython.
             if colon >= 0:
                 name = text[start:colon].strip().lower()
                 if name in css.PROPERTIES:
-                    ways |= css.may(name, text[colon + 1 : at].strip())
+                    ways |= css.effect_bits(name, text[colon + 1 : at].strip())
                 elif "\\" in name:
                     ways |= css.HIDES
                 elif name.startswith("--"):

@@ -8,7 +8,7 @@ cdef class Text:
 @cython.final
 cdef class TagInfo:
     cdef public str name
-    cdef public bint apart
+    cdef public bint block_level
     cdef public bint element
     cdef public bint dialog
     cdef public bint heading
@@ -26,19 +26,19 @@ cdef class Node:
     cdef public dict attributes
     cdef public Node parent
     cdef public list children
-    cdef public bint apart
+    cdef public bint block_level
     cdef public bint skipped
-    cdef public bint blocky
+    cdef public bint has_blocks
     cdef public Py_ssize_t words
     cdef public Py_ssize_t kept_words
 
 cdef class Tree:
     cdef public Node root
-    cdef public dict named
+    cdef public dict by_name
     cdef public list comments
     cdef public list styled
-    cdef public list pointing
-    cdef public list stating
+    cdef public list pointers
+    cdef public list microdata
     cdef public list headings
     cdef public dict by_class
     cdef public dict by_id

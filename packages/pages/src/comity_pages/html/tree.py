@@ -29,8 +29,8 @@ _BLOCKS: Final = frozenset(
 )
 _INLINE: Final = frozenset("amp-img amp-anim lite-youtube math-renderer d-math d-cite d-footnote g-emoji".split())
 """Elements of pages' own that stand in a sentence."""
-_UNREAD: Final = frozenset(("template", "iframe", "object", "embed", "svg", "canvas", "map"))
-SKIPPED: Final = _UNREAD.union(
+_UNREAD_ELEMENTS: Final = frozenset(("template", "iframe", "object", "embed", "svg", "canvas", "map"))
+SKIPPED: Final = _UNREAD_ELEMENTS.union(
     "script style noscript noframes noembed head math select textarea option datalist".split()
 )
 """Elements whose text is not the page's."""
@@ -42,7 +42,7 @@ _POINTS = cython.declare(cython.int, 2)
 _STATES = cython.declare(cython.int, 4)
 _NAMES = cython.declare(cython.int, 8)
 # What an element with one of these attributes is noted for.
-_NOTED = cython.declare(
+_NOTED_ATTRIBUTES = cython.declare(
     dict,
     {
         **dict.fromkeys(HIDING, _HIDES),
@@ -56,7 +56,7 @@ _IS_BLOCK: Final = re.compile(r"(?i)(?:^|;)\s*display\s*:\s*(?:block|flex|grid|t
 _MAX_SLOTS: Final = 1_000
 _SHADOW: Final = -1  # the number of our own TagInfo
 _NO_TEXT: Final = frozenset(("script", "style"))
-_VOID: Final = frozenset(("br", "hr", "img", "meta"))  # empty in formulas too
+_EMPTY_ELEMENTS: Final = frozenset(("br", "hr", "img", "meta"))  # empty in formulas too
 _MIN_NOSCRIPT_CHARS: Final = 400
 
 
@@ -74,15 +74,15 @@ class Text:
 class TagInfo:
     """What the elements of one name have in common, and those of the page; also texts and comments (`-text`)."""
 
-    __slots__ = tuple("apart dialog element heading name nodes skipped text textless unread word".split())
+    __slots__ = tuple("block_level dialog element heading name nodes skipped text textless unread word".split())
 
     def __init__(self, name: str) -> None:
         self.name = name
         self.element = name[0] != "-"
         self.text = name == "-text"
-        self.apart = name in _BLOCKS or ("-" in name and name not in _INLINE)
+        self.block_level = name in _BLOCKS or ("-" in name and name not in _INLINE)
         self.skipped = name in SKIPPED
-        self.unread = name in _UNREAD or name in _VOID
+        self.unread = name in _UNREAD_ELEMENTS or name in _EMPTY_ELEMENTS
         self.heading = name in HEADINGS
         self.dialog = name == "dialog"
         self.word = name in ("button", "label") or "-" in name  # in a paragraph, a word of a sentence
@@ -95,15 +95,13 @@ class Node:
 
     Attributes:
         number: of its place in the page.
-        apart: whether it stands in lines of its own by its name.
+        block_level: whether it stands in lines of its own by its name.
         skipped: whether its text is not the page's.
-        blocky: whether a block-level element stands in it.
+        has_blocks: whether a block-level element stands in it.
         words, kept_words: of the blocks in it, where it was decided what is kept.
     """
 
-    __slots__ = (
-        *("apart", "attributes", "blocky", "children", "kept_words", "name", "number", "parent", "skipped", "words"),
-    )
+    __slots__ = tuple("attributes block_level children has_blocks kept_words name number parent skipped words".split())
 
     def text(self) -> str:
         """All text in it, as it stands."""
@@ -117,7 +115,7 @@ class Node:
                 stack.extend(reversed(node.children))
         return "".join(parts)
 
-    def around(self) -> list[Node]:
+    def ancestors(self) -> list[Node]:
         """It and the elements around it, from the innermost."""
         found = []
         node: Node | None = self
@@ -130,7 +128,7 @@ class Node:
         """The elements right in it."""
         return [child for child in self.children if type(child) is Node]
 
-    def below(self, *names: str) -> list[Node]:
+    def descendants(self, *names: str) -> list[Node]:
         """The elements in it, at any depth, in the page's order; of these names, if there are any."""
         found = []
         stack = [self]
@@ -145,7 +143,7 @@ class Node:
 
 def is_block(node: Node) -> bool:
     """Whether an element stands in lines of its own, by its name or by what is in it."""
-    return node.blocky or node.apart
+    return node.has_blocks or node.block_level
 
 
 def heading_level(node: Node) -> int:
@@ -158,7 +156,7 @@ def heading_level(node: Node) -> int:
     return int(stated) if stated in ("1", "2", "3", "4", "5", "6") else 2
 
 
-def ordered(nodes: Iterable[Node], names: Sequence[str]) -> list[Node]:
+def sort_by_name(nodes: Iterable[Node], names: Sequence[str]) -> list[Node]:
     """The elements of these names: by name, then in the page's order."""
     places = {name: place for place, name in enumerate(names)}
     found = [(places[node.name], node.number, node) for node in nodes if node.name in places]
@@ -168,14 +166,14 @@ def ordered(nodes: Iterable[Node], names: Sequence[str]) -> list[Node]:
 
 class Tree:
     """A page: its elements by name, in its order, those that may be hidden (`styled`), that name what a click shows
-    (`pointing`), with microdata (`stating`), and `unread`: formulas and drawings, of which only the text is known."""
+    (`pointers`), with microdata, and `unread`: formulas and drawings, of which only the text is known."""
 
     def __init__(self, html: str) -> None:
         top = TagInfo("html")
         self.root = _element(top, {}, None)
         top.nodes.append(self.root)
         self._clear()
-        self.named["html"] = top.nodes
+        self.by_name["html"] = top.nodes
         self._drawn = "<text" in html
         self.truncated = False
         self._placed: dict[int, list[Any]] = {}  # what stands in shadow trees and slots, the last first
@@ -192,17 +190,17 @@ class Tree:
                 self._open_shadows(source)
             _fill(self, source, self.root, False, 1, False)
         if self._size_without_scripts > max(_MIN_NOSCRIPT_CHARS, self._size):
-            for node in self.named["noscript"]:  # the page as it is meant for who runs no scripts
+            for node in self.by_name["noscript"]:  # the page as it is meant for who runs no scripts
                 node.name = "div"
-                node.apart = True
+                node.block_level = True
                 node.skipped = False
 
     def _clear(self) -> None:
-        self.named: dict[str, list[Node]] = {}
+        self.by_name: dict[str, list[Node]] = {}
         self.comments: list[str] = []
         self.styled: list[Node] = []
-        self.pointing: list[Node] = []
-        self.stating: list[Node] = []
+        self.pointers: list[Node] = []
+        self.microdata: list[Node] = []
         self.headings: list[Node] = []
         self.by_class: dict[str, list[Node]] = {}
         self.by_id: dict[str, list[Node]] = {}
@@ -212,7 +210,7 @@ class Tree:
 
     def all(self, *names: str) -> Iterator[Node]:
         """The elements of these names."""
-        return (node for name in names for node in self.named.get(name, ()))
+        return (node for name in names for node in self.by_name.get(name, ()))
 
     def text(self) -> str:
         """All text of the page but scripts and styles."""
@@ -220,7 +218,7 @@ class Tree:
             self._texts = ["".join(self._texts)]
         return self._texts[0] if self._texts else ""
 
-    def holding(self, parts: Sequence[str], names: Sequence[str]) -> list[Node]:
+    def find_by_class_or_id(self, parts: Sequence[str], names: Sequence[str]) -> list[Node]:
         """The elements of these names whose class or id holds one of these parts in lower case; by name, in order."""
         found: set[Node] = set()
         if not self._lower:
@@ -233,13 +231,13 @@ class Tree:
                     if part in own:
                         found.update(nodes)
                         break
-        return ordered(found, names)
+        return sort_by_name(found, names)
 
     def first(self, name: str) -> Node | None:
         """The first element of a name."""
-        return next(iter(self.named.get(name, ())), None)
+        return next(iter(self.by_name.get(name, ())), None)
 
-    def take_apart(self) -> None:
+    def release(self) -> None:
         """Let go of all elements: they refer to each other, and Python's collector would have to find that out."""
         stack = [self.root]
         while stack:
@@ -278,7 +276,7 @@ class Tree:
         name = source.tag or "-unnamed"  # a processing instruction that is none has no name
         sort = TagInfo(name)
         if sort.element:
-            sort.nodes = self.named.setdefault(name, sort.nodes)
+            sort.nodes = self.by_name.setdefault(name, sort.nodes)
         self._tag_infos[number] = sort
         return sort
 
@@ -289,7 +287,7 @@ def parse(html: str, url: str) -> Tree:
     Raises:
         ExtractionFailed: a tag has more than MAX_ATTRIBUTES attributes.
     """
-    cut, truncated = bounds.bounded(html, url)
+    cut, truncated = bounds.limit_markup(html, url)
     tree = Tree(cut)
     tree.truncated |= truncated
     return tree
@@ -341,11 +339,11 @@ def _fill(
             if attributes or sort.dialog:
                 _note(tree, element)
             if sort.word and parent.name == "p":
-                element.apart = False
-            if element.apart and not parent.blocky:
+                element.block_level = False
+            if element.block_level and not parent.has_blocks:
                 around: Node | None = parent
-                while around is not None and not around.blocky:
-                    around.blocky = True
+                while around is not None and not around.has_blocks:
+                    around.has_blocks = True
                     around = around.parent
             if not sort.unread:
                 if depth < MAX_DEPTH:
@@ -380,9 +378,9 @@ def _element(sort: TagInfo, attributes: dict[str, str], parent: Node | None) -> 
     node.attributes = attributes
     node.parent = parent
     node.children = []
-    node.apart = sort.apart
+    node.block_level = sort.block_level
     node.skipped = sort.skipped
-    node.blocky = False
+    node.has_blocks = False
     node.words = 0
     node.kept_words = 0
     return node
@@ -396,7 +394,7 @@ def _note(tree: Tree, node: Node) -> None:
     name: object
     known: object
     for name in attributes:
-        known = _NOTED.get(name)
+        known = _NOTED_ATTRIBUTES.get(name)
         if known is not None:
             noted |= known
     if noted & _NAMES:
@@ -407,12 +405,12 @@ def _note(tree: Tree, node: Node) -> None:
     if noted & _HIDES:
         tree.styled.append(node)
         style = attributes.get("style")
-        if style is not None and not node.apart and "display" in style.lower() and _IS_BLOCK.search(style):
-            node.apart = True
+        if style is not None and not node.block_level and "display" in style.lower() and _IS_BLOCK.search(style):
+            node.block_level = True
     if noted & _POINTS:
-        tree.pointing.append(node)
+        tree.pointers.append(node)
     if noted & _STATES:
-        tree.stating.append(node)
+        tree.microdata.append(node)
 
 
 @cython.cfunc

@@ -10,30 +10,30 @@ from typing import Final
 
 from comity_pages.html.tree import Node, Text, Tree, is_block
 
-NUMBERS: Final = re.compile(
+LINE_NUMBERS: Final = re.compile(
     r"\b(?:linenos?|line-?numbers?|blob-num|crayon-nums?|rouge-gutter|hljs-ln-numbers|ltx_tag_listingline)\b"
     r"|(?<![\w-])(?:lnt?|gutter)(?![\w-])"
 )  # classes of elements that hold numbers of lines
-LINES: Final = re.compile(r"(?:^|[\s-])line(?=\s|$)")  # classes of elements that hold a line each
-_LISTINGS: Final = {"fragment": "line", "cm-content": "cm-line", "CodeMirror-code": "CodeMirror-line"}
+LINE_CLASS: Final = re.compile(r"(?:^|[\s-])line(?=\s|$)")  # classes of elements that hold a line each
+_LISTING_LINES: Final = {"fragment": "line", "cm-content": "cm-line", "CodeMirror-code": "CodeMirror-line"}
 """Classes of the elements in which Doxygen and CodeMirror write code, and of each line in them."""
 _LANGUAGE: Final = re.compile(r"[A-Za-z0-9+#]{1,20}")
-_STATED: Final = re.compile(
+_LANG_CLASS: Final = re.compile(
     r"(?:(?:language|lang|highlight-source|highlight-text|highlight|mw-highlight-lang)-|ltx_lst_language_|brush:)"
     r"([A-Za-z0-9+#]{1,20})(?:-basic)?;?"
 )
-_BEFORE: Final = frozenset(("hljs", "brush:", "sourceCode", "prettyprint", "prism", "chroma"))
-_OF_TOOLS: Final = _BEFORE | frozenset("highlight prettyprinted switcher selector picker toggle toolbar menu".split())
+_MARKERS: Final = frozenset(("hljs", "brush:", "sourceCode", "prettyprint", "prism", "chroma"))
+_UI_WORDS: Final = _MARKERS | frozenset("highlight prettyprinted switcher selector picker toggle toolbar menu".split())
 """Words that stand where a language does and are none."""
 _NO_LANGUAGE: Final = frozenset(
     "default none notranslate plaintext plain text hljs lang-auto auto linenums nohighlight".split()
 )
-_COPY: Final = re.compile(
+_COPY_LABEL: Final = re.compile(
     r"(?:copy|copied|copier|copiar|kopieren|copia|kopiëren|kopiera|kopiuj|копировать|复制|複製|コピー|복사)"
     r"(?: (?:code|to clipboard|snippet|le code|código|codice))?!?",
     re.IGNORECASE,
 )
-_NAMED: Final = frozenset(
+_LANGUAGE_NAMES: Final = frozenset(
     "bash c c++ c# css dart diff dockerfile elixir go graphql haskell html ini java javascript js json jsx julia kotlin"
     " lua makefile markdown matlab objective-c perl php powershell python r ruby rust scala scss sh shell sql swift"
     " toml ts tsx typescript vue xml yaml zsh text plaintext plain console".split()
@@ -42,35 +42,35 @@ _MAX_SIBLINGS: Final = 12
 _MAX_TOOLS: Final = 3  # on one side of a piece of code
 _MAX_PARTS: Final = 20
 _MAX_LABEL_CHARS: Final = 40
-_TOOLS: Final = frozenset("div span button header label small".split())
+_TOOL_ELEMENTS: Final = frozenset("div span button header label small".split())
 _PARAGRAPHS: Final = frozenset("p div td li dd section article blockquote figure".split())
-_AROUND: Final = ("body", "main", "article", "section", "td", "li", "blockquote")
+_SHARED_CONTAINERS: Final = ("body", "main", "article", "section", "td", "li", "blockquote")
 
 
 def mark_code(tree: Tree) -> None:
     """Have each piece of code be one `pre`, without what is there to copy it or to tell its language."""
-    for listing in tree.holding(("ltx_listing",), ("div",)):
+    for listing in tree.find_by_class_or_id(("ltx_listing",), ("div",)):
         if "ltx_lstlisting" in listing.attributes.get("class", "").split():
             listing.name = "pre"
             listing.children = [
                 each for each in listing.elements() if "ltx_listingline" in each.attributes.get("class", "")
             ]
-            tree.named.setdefault("pre", []).append(listing)
-    for listing in tree.holding(tuple(map(str.lower, _LISTINGS)), ("div",)):
+            tree.by_name.setdefault("pre", []).append(listing)
+    for listing in tree.find_by_class_or_id(tuple(map(str.lower, _LISTING_LINES)), ("div",)):
         classes = listing.attributes.get("class", "").split()
-        wanted = next((_LISTINGS[each] for each in classes if each in _LISTINGS), None)
+        wanted = next((_LISTING_LINES[each] for each in classes if each in _LISTING_LINES), None)
         if wanted and (lines := _lines_of(listing, wanted)):
             listing.name, listing.children = "pre", [*lines]
             for line in lines:
                 line.parent = listing
-            tree.named.setdefault("pre", []).append(listing)
-    tables = [table for table in tree.named.get("table", ()) if _take_table(table) is not None]
+            tree.by_name.setdefault("pre", []).append(listing)
+    tables = [table for table in tree.by_name.get("table", ()) if _join_table(table) is not None]
     places: _Places = {}
-    for pre in (*tables, *tree.named.get("pre", ())):
+    for pre in (*tables, *tree.by_name.get("pre", ())):
         _drop_tools(pre, places)
-    for code in tree.named.get("code", ()):
+    for code in tree.by_name.get("code", ()):
         if any(child.name == "br" for child in code.elements()):
-            _take_lines(code)
+            _make_block(code)
 
 
 def _lines_of(listing: Node, wanted: str) -> list[Node]:
@@ -83,14 +83,14 @@ def _lines_of(listing: Node, wanted: str) -> list[Node]:
         classes = each.attributes.get("class", "")
         if wanted in classes.split():
             lines.append(each)
-        elif NUMBERS.search(classes) is None and "ttc" not in classes.split():
+        elif LINE_NUMBERS.search(classes) is None and "ttc" not in classes.split():
             if not (inner := each.elements()) and each.text().strip():
                 return []
             stack += inner[::-1]
     return lines
 
 
-def _take_table(table: Node) -> Node | None:
+def _join_table(table: Node) -> Node | None:
     """Have a table of numbers (a difference has two columns of them) and lines be one piece of code."""
     rows: list[Node] = []
     for part in table.elements():
@@ -119,14 +119,14 @@ def _take_table(table: Node) -> Node | None:
 def _is_line(row: list[Node]) -> bool:
     """Whether cells are a line of code behind one number or two."""
     said = [cell.attributes.get("class", "") for cell in row]
-    return 2 <= len(row) <= 3 and all(NUMBERS.search(each) or each == "lntd" for each in said[:-1])
+    return 2 <= len(row) <= 3 and all(LINE_NUMBERS.search(each) or each == "lntd" for each in said[:-1])
 
 
 def is_number(node: Node) -> bool:
     """Whether an element within code holds the number of a line: by its class, or as what cannot be copied."""
     if node.name not in ("td", "span", "div"):
         return False
-    if NUMBERS.search(node.attributes.get("class", "")):
+    if LINE_NUMBERS.search(node.attributes.get("class", "")):
         return True
     style = node.attributes.get("style", "").lower()
     return "user-select" in style and "none" in style and node.text().strip().isdigit()
@@ -135,28 +135,28 @@ def is_number(node: Node) -> bool:
 def _drop_tools(pre: Node, places: _Places) -> None:
     """Skip the buttons that copy code, the labels of its language and the numbers of its lines beside and in it."""
     for each in pre.elements()[:2] + pre.elements()[-1:]:
-        each.skipped |= each.name in _TOOLS and each.name != "span" and _label(each) == ("", True)
-    codes = pre.below("code") if pre.below("button") and not pre.below("pre") else []
+        each.skipped |= each.name in _TOOL_ELEMENTS and each.name != "span" and _label(each) == ("", True)
+    codes = pre.descendants("code") if pre.descendants("button") and not pre.descendants("pre") else []
     if len(codes) == 1 and len(pre.text()) - len(codes[0].text()) <= 2 * _MAX_LABEL_CHARS:
         pre.children, codes[0].parent = [codes[0]], pre  # a bar of tools stands in the piece itself
     child, around = pre, pre.parent
     for _ in range(3):
         if around is None:
             return
-        is_shared = around.name in _AROUND or len(around.children) > _MAX_SIBLINGS
-        for each in _beside(child, around, places):
+        is_shared = around.name in _SHARED_CONTAINERS or len(around.children) > _MAX_SIBLINGS
+        for each in _neighbours(child, around, places):
             label, copies = _label(each) or (None, False)
-            if NUMBERS.search(each.attributes.get("class", "")) and all(map(str.isdigit, each.text().split())):
+            if LINE_NUMBERS.search(each.attributes.get("class", "")) and all(map(str.isdigit, each.text().split())):
                 each.skipped = True
             if label is None or (is_shared and not copies):
                 continue
             known = language(pre)
-            if not label or label in _NAMED or label == known:
+            if not label or label in _LANGUAGE_NAMES or label == known:
                 each.skipped = True
                 if label and not known and label not in _NO_LANGUAGE:
                     pre.attributes["data-lang"] = label
             elif copies:
-                for button in each.below("button"):
+                for button in each.descendants("button"):
                     button.skipped |= _label(button) == ("", True)
         if is_shared:
             return
@@ -167,7 +167,7 @@ _Places = dict[Node, tuple[list[Node], dict[Node, int]]]
 """The elements in one, and where each stands; filled as it is asked for, for code may stand there a thousand times."""
 
 
-def _beside(child: Node, around: Node, places: _Places) -> list[Node]:
+def _neighbours(child: Node, around: Node, places: _Places) -> list[Node]:
     """The elements that may be tools and stand right before and behind one."""
     if around not in places:
         elements = around.elements()
@@ -175,7 +175,7 @@ def _beside(child: Node, around: Node, places: _Places) -> list[Node]:
     elements, numbers = places[around]
     at = numbers[child]
     near = (*elements[max(0, at - _MAX_TOOLS) : at], *elements[at + 1 : at + 1 + _MAX_TOOLS])
-    return [each for each in near if each.name in _TOOLS or "-" in each.name]
+    return [each for each in near if each.name in _TOOL_ELEMENTS or "-" in each.name]
 
 
 def _label(node: Node) -> tuple[str, bool] | None:
@@ -185,7 +185,7 @@ def _label(node: Node) -> tuple[str, bool] | None:
     for _ in range(_MAX_PARTS):
         if not stack:
             words = " ".join(" ".join(parts).split())
-            label, count = _COPY.subn("", words)
+            label, count = _COPY_LABEL.subn("", words)
             return (label.strip().lower(), count > 0) if 0 < len(words) < _MAX_LABEL_CHARS else None
         each = stack.pop()
         if isinstance(each, Text):
@@ -197,9 +197,9 @@ def _label(node: Node) -> tuple[str, bool] | None:
     return None
 
 
-def _take_lines(code: Node) -> None:
+def _make_block(code: Node) -> None:
     """Code that is all of its paragraph and has lines is a block."""
-    for child, around in pairwise(code.around()):
+    for child, around in pairwise(code.ancestors()):
         others = (each for each in around.children if each is not child)
         if around.name == "pre" or any(isinstance(each, Node) or each.text.strip() for each in others):
             return
@@ -210,12 +210,12 @@ def _take_lines(code: Node) -> None:
     if around.name not in _PARAGRAPHS:
         return
     code.name = "pre"
-    code.apart = True
+    code.block_level = True
     for each in code.children:
         if isinstance(each, Text) and each.text.lstrip(" \t").startswith(("\n", "\r")):
             each.text = each.text.lstrip(" \t\r\n")
-    for each in code.around()[1:]:
-        each.blocky = True
+    for each in code.ancestors()[1:]:
+        each.has_blocks = True
 
 
 def language(pre: Node) -> str:
@@ -229,17 +229,17 @@ def language(pre: Node) -> str:
         for name in ("data-lang", "data-language", "data-code-lang", "data-enlighter-language"):
             if _LANGUAGE.fullmatch(stated := node.attributes.get(name, "")):
                 return stated
-        if own and node.attributes.get("lang") in _NAMED - _NO_LANGUAGE:  # as GitHub's own Markdown has it
+        if own and node.attributes.get("lang") in _LANGUAGE_NAMES - _NO_LANGUAGE:  # as GitHub's own Markdown has it
             return node.attributes["lang"]
         classes = node.attributes.get("class", "").split()
         for number, name in enumerate(classes):
-            if (match := _STATED.fullmatch(name)) is not None:
+            if (match := _LANG_CLASS.fullmatch(name)) is not None:
                 language = match[1]
-            elif own and name in _BEFORE and number + 1 < len(classes):
+            elif own and name in _MARKERS and number + 1 < len(classes):
                 language = classes[number + 1].rstrip(";")
             else:
                 continue
-            if _LANGUAGE.fullmatch(language) and language not in _OF_TOOLS and not _STATED.fullmatch(language):
+            if _LANGUAGE.fullmatch(language) and language not in _UI_WORDS and not _LANG_CLASS.fullmatch(language):
                 return "" if language in _NO_LANGUAGE else language
     bare = pre.attributes.get("class", "").split()[:1]
-    return bare[0] if bare and len(bare[0]) > 1 and bare[0] in _NAMED - _NO_LANGUAGE else ""
+    return bare[0] if bare and len(bare[0]) > 1 and bare[0] in _LANGUAGE_NAMES - _NO_LANGUAGE else ""

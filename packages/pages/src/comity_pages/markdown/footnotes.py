@@ -13,12 +13,12 @@ from comity_pages.content.blocks import Block
 from comity_pages.html.tree import Node, Text, Tree
 
 _MARK: Final = re.compile(r"[\[(]?(?:\d{1,3}|[a-z]|[ivx]{1,5}|[*†‡§¶]{1,3}|note\s?\d{1,3})[\])]?", re.IGNORECASE)
-_NAMED: Final = re.compile(r"footnote|noteref|fn-?ref|fnref|sdfootnote|endnote|\bfn\b", re.IGNORECASE)
-_BACK: Final = re.compile(
+_NOTE_CLASS: Final = re.compile(r"footnote|noteref|fn-?ref|fnref|sdfootnote|endnote|\bfn\b", re.IGNORECASE)
+_BACK_LINK: Final = re.compile(
     r"[\s\[(]*+(?:[↩↑⤴^⇑⏎]\N{VARIATION SELECTOR-15}?\s*+|back|return|\d{1,3}|[a-z]\b)*+[\s\])]*+", re.IGNORECASE
 )
-_HOLDS_NOTE: Final = frozenset("li p div aside dd section blockquote".split())
-_INLINE: Final = ("sidenote", "marginnote", "ltx_role_footnote")
+_NOTE_ELEMENTS: Final = frozenset("li p div aside dd section blockquote".split())
+_INLINE_NOTES: Final = ("sidenote", "marginnote", "ltx_role_footnote")
 _LATEXML_MARKS: Final = frozenset(("ltx_note_mark", "ltx_tag_note"))
 _MAX_NOTES: Final = 2_000
 _MAX_NOTE_CHARS: Final = 20_000
@@ -40,7 +40,8 @@ class Footnotes:
         of_text = {id(piece): block for block in blocks for piece in block.texts}
 
         def of(node: Node) -> list[Block]:
-            texts = (id(piece) for each in (node, *node.below()) for piece in each.children if isinstance(piece, Text))
+            inner = (node, *node.descendants())
+            texts = (id(piece) for each in inner for piece in each.children if isinstance(piece, Text))
             return [of_text[key] for key in texts if key in of_text]
 
         used = {number for node, number in self.marks.items() if any(block.kept for block in of(node))}
@@ -52,18 +53,18 @@ class Footnotes:
 def find_footnotes(tree: Tree, url: str) -> Footnotes:
     """The notes of a page served at `url`, numbered as they are first referred to."""
     notes = Footnotes()
-    _fill(notes, tree, url)
-    for node in (*tree.holding(_INLINE, ("span",)), *tree.all("d-footnote")):
-        if node.name == "d-footnote" or any(each in _INLINE for each in node.attributes.get("class", "").split()):
+    _number_notes(notes, tree, url)
+    for node in (*tree.find_by_class_or_id(_INLINE_NOTES, ("span",)), *tree.all("d-footnote")):
+        if node.name == "d-footnote" or any(each in _INLINE_NOTES for each in node.attributes.get("class", "").split()):
             notes.inline[node] = len(notes.notes) + len(notes.inline) + 1
-            for mark in node.below("sup", "span"):
+            for mark in node.descendants("sup", "span"):
                 mark.skipped |= not _LATEXML_MARKS.isdisjoint(mark.attributes.get("class", "").split())
     return notes
 
 
-def _fill(notes: Footnotes, tree: Tree, url: str) -> None:
+def _number_notes(notes: Footnotes, tree: Tree, url: str) -> None:
     numbers = notes.notes
-    anchors = tree.named.get("a", ())[: _MAX_NOTES * 10]
+    anchors = tree.by_name.get("a", ())[: _MAX_NOTES * 10]
     stated = ((node, href) for node in anchors if "#" in (href := node.attributes.get("href", "")))
     hrefs = ((node, href.removeprefix(url)) for node, href in stated)
     links = [(node, href[1:]) for node, href in hrefs if href[:1] == "#" and len(href) > 1]
@@ -78,26 +79,26 @@ def _fill(notes: Footnotes, tree: Tree, url: str) -> None:
     referring: set[Node] = set()
     first: dict[Node, int | None] = {}  # the first link in what may be a note; None: it is a part of the page
     for mark, target in marks:
-        note = _note(by_id.get(target), mark)
+        note = _note_of(by_id.get(target), mark)
         if note is None or note in referring:  # what leads to a mark leads back
             continue
         if note not in first:  # each is looked through once, however many marks lead there
-            links_in = (places.get(link, 0) for link in note.below("a"))
+            links_in = (places.get(link, 0) for link in note.descendants("a"))
             first[note] = min(links_in, default=len(places)) if len(note.text()) < _MAX_NOTE_CHARS else None
         place = first[note]
         if place is None or (note not in numbers and place < places[mark]):
             continue  # a note stands below its mark
         if note not in numbers:
             numbers[note] = len(numbers) + 1
-            for label in note.below("sup")[:1]:
+            for label in note.descendants("sup")[:1]:
                 label.skipped |= label.text().strip() == mark.text().strip()
         notes.marks[mark] = numbers[note]
         named[_identity(mark)] = mark
-        referring.update(mark.around()[1:])
+        referring.update(mark.ancestors()[1:])
     for note in numbers:
-        for link in note.below("a"):
+        for link in note.descendants("a"):
             back = link.attributes.get("href", "").removeprefix(url)
-            if back[:1] == "#" and (back[1:] in named or _BACK.fullmatch(link.text())):
+            if back[:1] == "#" and (back[1:] in named or _BACK_LINK.fullmatch(link.text())):
                 notes.backs.add(link)
                 notes.marks.pop(link, None)
 
@@ -107,23 +108,23 @@ def _is_mark(node: Node, leading: Set[str]) -> bool:
     words = node.text().strip()
     if not words or len(words) > 12:
         return False
-    if "noteref" in (node.attributes.get("role", "")[4:], node.attributes.get("epub:type")) or _NAMED.search(
+    if "noteref" in (node.attributes.get("role", "")[4:], node.attributes.get("epub:type")) or _NOTE_CLASS.search(
         node.attributes.get("class", "")
     ):
         return True
     raised = any(each.name == "sup" for each in (node, *node.elements()))
-    near = node.around()[1:3]
-    raised = raised or any(each.name == "sup" or _NAMED.search(each.attributes.get("class", "")) for each in near)
+    near = node.ancestors()[1:3]
+    raised = raised or any(each.name == "sup" or _NOTE_CLASS.search(each.attributes.get("class", "")) for each in near)
     raised = raised or not leading.isdisjoint((node.attributes.get("name"), _identity(node)))
     return raised and _MARK.fullmatch(words) is not None
 
 
-def _note(target: Node | None, mark: Node) -> Node | None:
+def _note_of(target: Node | None, mark: Node) -> Node | None:
     """The element that is the note: what the fragment names, or what stands around an anchor that it names."""
-    if target is None or target in mark.around():  # a mark in its own note, or beside the heading that it leads to
+    if target is None or target in mark.ancestors():  # a mark in its own note, or beside the heading that it leads to
         return None
     node: Node | None = target
-    while node is not None and node.name not in _HOLDS_NOTE and not (node is target and node.name == "table"):
+    while node is not None and node.name not in _NOTE_ELEMENTS and not (node is target and node.name == "table"):
         if node.name == "dt" and node.parent is not None:  # the label of a note, which is what follows
             siblings = node.parent.children
             node.skipped = True
@@ -133,9 +134,9 @@ def _note(target: Node | None, mark: Node) -> Node | None:
         node = node.parent
     if node is None or node.name == "body":
         return None
-    return node if node not in mark.around() else None
+    return node if node not in mark.ancestors() else None
 
 
 def _identity(mark: Node) -> str:
     """The fragment that leads back to a mark."""
-    return next((identity for each in mark.around()[:3] if (identity := each.attributes.get("id"))), "")
+    return next((identity for each in mark.ancestors()[:3] if (identity := each.attributes.get("id"))), "")

@@ -11,30 +11,30 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Final
 
-from comity_pages.html.plain import new_element
+from comity_pages.html.normalization import new_element
 from comity_pages.html.tree import Node, Text, Tree
 
 _MAX_SOURCE_CHARS: Final = 4_000
 _MAX_ANCESTORS: Final = 4  # elements from a drawing on outwards that may hold its source
-_DELIMITED: Final = re.compile(r"\s*(?:\\\((.*)\\\)|\\\[(.*)\\\]|\$\$(.*)\$\$|\$(.*)\$)\s*", re.DOTALL)
-_IN_TEXT: Final = re.compile(
+_DELIMITED_FORMULA: Final = re.compile(r"\s*(?:\\\((.*)\\\)|\\\[(.*)\\\]|\$\$(.*)\$\$|\$(.*)\$)\s*", re.DOTALL)
+_FORMULA_IN_TEXT: Final = re.compile(
     r"\\\((?P<inline>(?:[^\\]|\\(?!\())+?)\\\)|\\\[(?P<block>(?:[^\\]|\\(?!\[))+?)\\\]|(?<!\\)\$\$(?P<shown>[^$]+)\$\$"
     r"|(?<![\\$])\$(?P<dollar>(?=[^$]*[\\_^{])[^\s$](?:[^$\n]*[^\s$\\])?)\$(?![\d$])",
     re.DOTALL,
 )
 """Formulas in running text, which a script draws; between single dollars only what looks like one, as no price does."""
-_DRAWS: Final = re.compile(r"mathjax|katex", re.IGNORECASE)
+_RENDERER: Final = re.compile(r"mathjax|katex", re.IGNORECASE)
 _VERBATIM: Final = frozenset("pre code tt kbd samp textarea script style math".split())
 _COMMAND: Final = re.compile(r"\\(?:begin|end)\s*\{[^{}]*\}|\\[A-Za-z]+")
 _NUMBER: Final = re.compile(r"[0-9A-Za-z][0-9A-Za-z.]*")
 _WORD: Final = re.compile(r"[^\W\d_]{3,}")
 _IMAGE: Final = frozenset(("math", "tex", "latex", "mwe-math-fallback-image-inline", "mwe-math-fallback-image-display"))
-_AROUND: Final = frozenset(("katex", "mwe-math-element", "mjx-container"))
-_STATED: Final = frozenset(("math", "math-container", "arithmatex", "kdmath", "js-display-math", "js-inline-math"))
+_CONTAINER_CLASSES: Final = frozenset(("katex", "mwe-math-element", "mjx-container"))
+_FORMULAS: Final = frozenset(("math", "math-container", "arithmatex", "kdmath", "js-display-math", "js-inline-math"))
 """Classes of elements that hold one formula between its delimiters."""
 _CLASSES: Final = ("math", "arithmatex", "katex", "mjx-container")
 _SPECIAL: Final = str.maketrans({char: f"\\{char}" for char in "%#&_{}"})
-_NAMED: Final = {
+_SYMBOLS: Final = {
     "−": "-", "×": r"\times ", "⋅": r"\cdot ", "·": r"\cdot ", "÷": r"\div ", "±": r"\pm ", "≤": r"\le ", "≥": r"\ge ",
     "≠": r"\ne ", "≈": r"\approx ", "∞": r"\infty ", "∑": r"\sum ", "∏": r"\prod ", "∫": r"\int ", "∂": r"\partial ",
     "√": r"\surd ", "→": r"\to ", "∈": r"\in ", "∉": r"\notin ", "⊂": r"\subset ", "∪": r"\cup ", "∩": r"\cap ",
@@ -47,50 +47,50 @@ _NAMED: Final = {
 
 def mark_formulas(tree: Tree) -> None:
     """Have every formula of a page be a `math` element with its TeX; `display` says that it stands for itself."""
-    for node in [*tree.named.get("script", ())]:
+    for node in [*tree.by_name.get("script", ())]:
         kind, _, mode = node.attributes.get("type", "").partition(";")
         if kind.strip().lower() == "math/tex":
             _become(tree, node, node.text(), display="display" in mode)
             _drop_renderings(node)
-    for node in (*tree.holding(_CLASSES, ("span", "div", "math-renderer")), *tree.all("mjx-container")):
+    for node in (*tree.find_by_class_or_id(_CLASSES, ("span", "div", "math-renderer")), *tree.all("mjx-container")):
         classes = node.attributes.get("class", "").split()
-        if node.name == "mjx-container" or not _AROUND.isdisjoint(classes):
-            if inner := next(iter(node.below("math")), None):
+        if node.name == "mjx-container" or not _CONTAINER_CLASSES.isdisjoint(classes):
+            if inner := next(iter(node.descendants("math")), None):
                 around = node.parent.attributes.get("class", "") if node.parent is not None else ""
                 display = "display" in (*inner.attributes.values(), *node.attributes) or "katex-display" in around
                 _become(tree, node, _source(inner, node), display=display or inner.attributes.get("display") == "block")
-        elif not _STATED.isdisjoint(classes):
-            number = next((each for each in node.below("span") if each.attributes.get("class") == "eqno"), None)
+        elif not _FORMULAS.isdisjoint(classes):
+            number = next((each for each in node.descendants("span") if each.attributes.get("class") == "eqno"), None)
             shown = node.text().replace(number.text() if number is not None else "", "", 1)
-            if match := _DELIMITED.fullmatch(shown[: _MAX_SOURCE_CHARS + 10]):
+            if match := _DELIMITED_FORMULA.fullmatch(shown[: _MAX_SOURCE_CHARS + 10]):
                 tex = next(filter(None, match.groups()), "")
                 if number is not None and (digits := _NUMBER.search(number.text())):
                     tex = rf"{tex} \tag{{{digits[0]}}}"
                 _become(tree, node, tex, display=match[2] is not None or match[3] is not None)
-    for node in [*tree.named.get("math", ())]:
+    for node in [*tree.by_name.get("math", ())]:
         if node.skipped:
             _become(tree, node, _source(node, node), display=node.attributes.get("display") == "block")
-    for node in [*tree.named.get("img", ())]:
+    for node in [*tree.by_name.get("img", ())]:
         if not _IMAGE.isdisjoint(node.attributes.get("class", "").split()) and (said := node.attributes.get("alt", "")):
-            _become(tree, node, _bare(said))
-    near = (each for drawing in tree.named.get("svg", ()) for each in islice(drawing.around(), _MAX_ANCESTORS))
+            _become(tree, node, _without_style(said))
+    near = (each for drawing in tree.by_name.get("svg", ()) for each in islice(drawing.ancestors(), _MAX_ANCESTORS))
     for node in dict.fromkeys(each for each in near if "data-formula" in each.attributes):
-        if not node.text().strip() and not _worded(said := node.attributes["data-formula"]):
-            display = any("block" in each.attributes.get("class", "") for each in islice(node.around(), 2))
+        if not node.text().strip() and not _words_in(said := node.attributes["data-formula"]):
+            display = any("block" in each.attributes.get("class", "") for each in islice(node.ancestors(), 2))
             _become(tree, node, said, display=display)
-    for table in tree.holding(("ltx_eqn_table",), ("table",)):
-        for row in table.below("tr"):
+    for table in tree.find_by_class_or_id(("ltx_eqn_table",), ("table",)):
+        for row in table.descendants("tr"):
             _become_row(tree, row)
-        for each in (table, *table.below("tbody", "tr", "td")):
+        for each in (table, *table.descendants("tbody", "tr", "td")):
             each.name = "div"
-    if any(_DRAWS.search(node.attributes.get("src", "")) for node in tree.named.get("script", ())):
+    if any(_RENDERER.search(node.attributes.get("src", "")) for node in tree.by_name.get("script", ())):
         _mark_text(tree)
 
 
 def _become_row(tree: Tree, row: Node) -> None:
     """Have a row of a table that sets formulas (LaTeXML) be one formula with its number."""
-    formulas = row.below("math")
-    numbers = (each for each in row.below("span") if "ltx_tag_equation" in each.attributes.get("class", ""))
+    formulas = row.descendants("math")
+    numbers = (each for each in row.descendants("span") if "ltx_tag_equation" in each.attributes.get("class", ""))
     if formulas:
         tex = " ".join(each.text().strip().removeprefix(r"\displaystyle") for each in formulas)
         if number := _NUMBER.search(next((each.text() for each in numbers), "")):
@@ -112,7 +112,7 @@ def _mark_text(tree: Tree) -> None:
                     stack.append(child)
                 continue
             at, text = 0, child.text
-            for match in _IN_TEXT.finditer(text) if "$" in text or "\\" in text else ():
+            for match in _FORMULA_IN_TEXT.finditer(text) if "$" in text or "\\" in text else ():
                 formula = new_element("math", node, node)
                 _become(tree, formula, match[match.lastgroup or 0], display=match.lastgroup in ("block", "shown"))
                 if formula.children:
@@ -130,11 +130,11 @@ def _become(tree: Tree, node: Node, tex: str, *, display: bool = False) -> None:
         return
     node.name = "math"
     node.skipped = False
-    node.apart = node.blocky = False
+    node.block_level = node.has_blocks = False
     node.attributes = {name: value for name, value in node.attributes.items() if name in ("class", "style", "hidden")}
     if display:
         node.attributes["display"] = "block"
-    for each in node.below():  # what is no longer there says nothing
+    for each in node.descendants():  # what is no longer there says nothing
         each.attributes = {}
     node.children = [Text(tex)]
 
@@ -157,31 +157,31 @@ def _drop_renderings(node: Node) -> None:
 def _source(math: Node, shown: Node) -> str:
     """The TeX of a formula: its annotation, where what it says is shown; else made of the formula's elements."""
     said = math.attributes.get("alttext", "")
-    for each in math.below("annotation"):
+    for each in math.descendants("annotation"):
         if "tex" in each.attributes.get("encoding", "").lower():
             said = each.text()
     if said and len(said) <= _MAX_SOURCE_CHARS:
-        visible = "".join(_shown(shown)).lower()
-        if all(word.lower() in visible for word in _worded(said)):
-            return _bare(said)
+        visible = "".join(_visible_texts(shown)).lower()
+        if all(word.lower() in visible for word in _words_in(said)):
+            return _without_style(said)
     return _tex(math)
 
 
-def _worded(tex: str) -> list[str]:
+def _words_in(tex: str) -> list[str]:
     """The words in a formula's source that are no commands."""
     return _WORD.findall(_COMMAND.sub(" ", tex))
 
 
-def _bare(tex: str) -> str:
+def _without_style(tex: str) -> str:
     return tex.removeprefix("{\\displaystyle").removesuffix("}") if tex.startswith("{\\displaystyle") else tex
 
 
-def _shown(node: Node) -> Iterator[str]:
+def _visible_texts(node: Node) -> Iterator[str]:
     for child in node.children:
         if isinstance(child, Text):
             yield child.text
         elif child.name not in ("annotation", "annotation-xml", "script"):
-            yield from _shown(child)
+            yield from _visible_texts(child)
 
 
 def _tex(node: Node) -> str:
@@ -190,7 +190,7 @@ def _tex(node: Node) -> str:
     match node.name, parts:
         case ("mi" | "mn" | "mo" | "ms", _):
             text = "".join(node.text().split())
-            named = "".join(_NAMED.get(char, char.translate(_SPECIAL)) for char in text)
+            named = "".join(_SYMBOLS.get(char, char.translate(_SPECIAL)) for char in text)
             return rf"\mathrm{{{named}}}" if node.name == "mi" and len(text) > 1 and text.isalpha() else named
         case ("mtext", _):
             return rf"\text{{{node.text().strip().translate(_SPECIAL)}}}"

@@ -30,8 +30,8 @@ _LINE_START: Final = re.compile(
     r"(?m)^(#{1,6}(?=\s|$)|>|[-+](?=\s|$)|\d{1,9}(?=[.)](?:\s|$))|[-=|:](?=[-=|: ])|(?<=\n)=(?=[ \t]*$))"
 )
 _CLOSING_MARKS: Final = re.compile(r"(?:^|(?<=\s))(#+)$")
-_RAISED: Final = str.maketrans("0123456789+-−=()ni", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻⁼⁽⁾ⁿⁱ")
-_LOWERED: Final = str.maketrans("0123456789+-−=()", "₀₁₂₃₄₅₆₇₈₉₊₋₋₌₍₎")
+_SUPERSCRIPTS: Final = str.maketrans("0123456789+-−=()ni", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻⁼⁽⁾ⁿⁱ")
+_SUBSCRIPTS: Final = str.maketrans("0123456789+-−=()", "₀₁₂₃₄₅₆₇₈₉₊₋₋₌₍₎")
 _ENDINGS: Final = frozenset("st nd rd th er re e ère ème eme o a os as te de ste me nde tm sm mc md".split())
 """Raised letters that are no exponent: 4th, 1er, Brand TM."""
 _EXPONENT: Final = re.compile(r"[0-9+\-−=()ni]{1,12}")
@@ -46,12 +46,12 @@ def escape_markup(text: str) -> str:
 def line_breaks(text: str) -> str:
     """A run of text with its white space joined and its breaks as lines of their own; empty lines make a paragraph."""
     if BREAK not in text:
-        return _spaced(text).strip()
-    lines = "\n".join([_spaced(line).strip() for line in text.split(BREAK)])
+        return _join_space(text).strip()
+    lines = "\n".join([_join_space(line).strip() for line in text.split(BREAK)])
     return _LINE_ENDS.sub(lambda match: "  \n" if len(match[0]) == 1 else "\n\n", lines.strip("\n"))
 
 
-def _marked(match: re.Match[str]) -> str:
+def _escape_start(match: re.Match[str]) -> str:
     mark = match[1]
     return f"{mark}\\" if mark[0].isdigit() else f"\\{mark}"
 
@@ -70,10 +70,10 @@ def place_emphasis(text: str) -> str:
     stand outside, and where markup is in the way there is no emphasis."""
     if "\x1c" not in text:
         return text
-    return _EMPHASIS.sub(_emphasised, _NO_END.sub("", text))
+    return _EMPHASIS.sub(_write_emphasis, _NO_END.sub("", text))
 
 
-def _emphasised(match: re.Match[str]) -> str:
+def _write_emphasis(match: re.Match[str]) -> str:
     text, core = match.string, match[2]
     first, last = match.span()
     while first > 1 and text[first - 2] == "\x1d":
@@ -106,15 +106,15 @@ def as_exponent(name: str, text: str, before: str) -> str:
         return text
     if name == "sup":
         if _EXPONENT.fullmatch(core) and (_is_shifted(before) or core.isdigit()):
-            return core.translate(_RAISED)
+            return core.translate(_SUPERSCRIPTS)
         if not _is_shifted(before) or core.lower() in _ENDINGS or not any(map(str.isalnum, core)):
             return text
-        return f"^{_braced(core)}"
+        return f"^{_brace(core)}"
     if not _is_shifted(before):
         return text
     if _INDEX.fullmatch(core):
-        return core.translate(_LOWERED)
-    return f"_{_braced(core)}" if any(map(str.isalnum, core)) else text
+        return core.translate(_SUBSCRIPTS)
+    return f"_{_brace(core)}" if any(map(str.isalnum, core)) else text
 
 
 def _is_shifted(before: str) -> bool:
@@ -122,7 +122,7 @@ def _is_shifted(before: str) -> bool:
     return before.isalnum() or before in ")]}|"
 
 
-def _braced(text: str) -> str:
+def _brace(text: str) -> str:
     return text if len(text) == 1 else f"{{{text}}}"
 
 
@@ -148,8 +148,8 @@ def line_starts(text: str) -> str:
         if text[:1].isalpha():
             return text
         match = _LINE_START.match(text)
-        return text if match is None else _marked(match) + text[match.end() :]
-    return _LINE_START.sub(_marked, text)
+        return text if match is None else _escape_start(match) + text[match.end() :]
+    return _LINE_START.sub(_escape_start, text)
 
 
 def heading_end(text: str) -> str:
@@ -164,7 +164,7 @@ def words_of(text: str) -> str:
         text = text.replace("\xad", "")
     if "\xa0" in text:
         text = _NO_BREAK.sub(_gap, text)
-    text = _spaced(text)
+    text = _join_space(text)
     return text if _is_plain(text) else escape_markup(text)
 
 
@@ -176,7 +176,7 @@ def _gap(match: re.Match[str]) -> str:
 @cython.cfunc
 @cython.boundscheck(False)
 @cython.wraparound(False)
-def _spaced(text: str) -> str:
+def _join_space(text: str) -> str:
     """A text with each run of its white space as one space; no-break spaces are no part of it."""
     if not cython.compiled:
         return _SPACE.sub(" ", text)
@@ -222,7 +222,7 @@ def indent_lines(text: str, by: str) -> str:
     return "\n".join((first, *(by + line if line else "" for line in others)))
 
 
-def whole(text: str, most: int, otherwise: int) -> int:
+def parse_number(text: str, most: int, otherwise: int) -> int:
     """A number that a page states, within reason."""
     text = text.strip()
     if text.isascii() and text.isdigit() and len(text) < 10 and int(text) <= most:

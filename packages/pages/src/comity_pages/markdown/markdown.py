@@ -16,7 +16,7 @@ from comity_pages import urls
 from comity_pages.errors import ExtractionFailed
 from comity_pages.html.tree import HEADINGS, Node, Text, Tree, heading_level, is_block
 from comity_pages.markdown import tables
-from comity_pages.markdown.code import LINES, is_number, language
+from comity_pages.markdown.code import LINE_CLASS, is_number, language
 from comity_pages.markdown.footnotes import Footnotes
 from comity_pages.markdown.inline import (
     BREAK,
@@ -28,8 +28,8 @@ from comity_pages.markdown.inline import (
     indent_lines,
     line_breaks,
     line_starts,
+    parse_number,
     place_emphasis,
-    whole,
     words_of,
 )
 
@@ -38,7 +38,7 @@ _MAX_NESTED_LISTS: Final = 24
 _MAX_ANCESTORS: Final = 4  # elements around a link in a heading
 _CHECK_EVERY: Final = 256
 # Where an image alone is the button that shares a page, or leads to who publishes it.
-_SHARING: Final = re.compile(
+_SHARE_LINK: Final = re.compile(
     r"https?://(?:[\w-]+\.)*(?:(?:facebook|twitter|x|linkedin|pinterest|reddit|tumblr|whatsapp|instagram|plus\.google|vk"
     r"|telegram|t|wa)\.(?:com|me)/|addthis\.com|addtoany\.com)|mailto:\?",
     re.IGNORECASE,
@@ -49,19 +49,19 @@ _LINKED_IMAGES: Final = re.compile(
     r"\((?![^()]*\.(?i:jpe?g|png|webp|avif|gif)[?)])[^()]*\)\s*)+"
 )
 _IMAGE: Final = re.compile(r"!\[(?:[^\[\]\\]|\\.)*\]\([^()]*\)")
-_UNSEEN: Final = re.compile("[\\s\\u200b-\\u200f\\u2060\\ufeff\\ue000-\\uf8ff]+")
+_INVISIBLE: Final = re.compile("[\\s\\u200b-\\u200f\\u2060\\ufeff\\ue000-\\uf8ff]+")
 """What a reader does not see, and glyphs of icon fonts."""
 _NOTE_MARK: Final = re.compile(r"\s*(?:\\\[|\()?(\[\^\d+\](?:\s*[,;–-]\s*\[\^\d+\])*)(?:\\\]|\))?\s*")
 _NOTE_LABEL: Final = re.compile(r"^(?:[.:)]|\\\[\d*\\?\]|\d{1,3}\\?[.):]?|\^|\*|†|‡)(?:\s+|$)")
 _PERMALINK: Final = re.compile(r"(?i)(?:(?:direct |copy |perma)?link|anchor|section titled)\b")  # said to who listens
 _PERMALINKS: Final = frozenset(("¶", "#", "§", "\N{LINK SYMBOL}"))  # beside a heading, for people to copy
-_WRAPS: Final = {"b": "b", "strong": "b", "i": "i", "em": "i", "cite": "i", "del": "s", "s": "s", "strike": "s"}
-_CODE: Final = frozenset(("code", "kbd", "samp", "tt"))
-_LAZY: Final = ("data-src", "data-lazy-src", "data-original", "data-lazy", "data-srcset", "data-lazy-srcset")
+_EMPHASES: Final = {"b": "b", "strong": "b", "i": "i", "em": "i", "cite": "i", "del": "s", "s": "s", "strike": "s"}
+_CODE_ELEMENTS: Final = frozenset(("code", "kbd", "samp", "tt"))
+_LAZY_ATTRIBUTES: Final = ("data-src", "data-lazy-src", "data-original", "data-lazy", "data-srcset", "data-lazy-srcset")
 _MAX_EMOJI_CHARS: Final = 16
 _JOINS_EMOJI: Final = "\u200d\ufe0f"  # what makes one of several, or says that it has colours
-_OFTEN_LAZY: Final = re.compile(r"src|original|lazy|echo")
-_OF_IMAGE: Final = re.compile(r"\.(?:jpe?g|png|webp|avif|gif|svg)(?:[?#]|$)", re.IGNORECASE)
+_LAZY_NAME: Final = re.compile(r"src|original|lazy|echo")
+_IMAGE_FILE: Final = re.compile(r"\.(?:jpe?g|png|webp|avif|gif|svg)(?:[?#]|$)", re.IGNORECASE)
 """How an attribute of another name says where an image is."""
 _MAX_SRCSET_WORDS: Final = 200
 _PLACEHOLDER: Final = re.compile(
@@ -69,7 +69,7 @@ _PLACEHOLDER: Final = re.compile(
     re.IGNORECASE,
 )
 # One of these stands in whatever the expression above finds, and is found faster.
-_PLACEHOLDING: Final = "data: blank placeholder spacer pixel transparent loading lazy 1x1".split()
+_PLACEHOLDER_WORDS: Final = "data: blank placeholder spacer pixel transparent loading lazy 1x1".split()
 _BULLETS: Final = frozenset("•·▪◦‣●○■–")
 _BULLET: Final = re.compile(r"(?m)^(?:-|(\d+)\.)(?= )")
 _MAX_ITEM_NUMBER: Final = 10**9 - 1
@@ -91,14 +91,14 @@ def render(tree: Tree, base: urls.Base, notes: Footnotes, *, without: set[Node],
         while blocks and _LINKED_IMAGES.fullmatch(blocks[end][1]):
             del blocks[end]
     writer.inline_notes(blocks)
-    text = joined(blocks)
+    text = join_blocks(blocks)
     return text + "\n" if text else ""
 
 
 Block = tuple[str, str]  # what it is (`text`, `heading`, `list`, `code`, `table`, `rule`) and its lines
 
 
-def joined(blocks: Iterable[Block], *, tight: bool = False) -> str:
+def join_blocks(blocks: Iterable[Block], *, tight: bool = False) -> str:
     """Blocks with what stands between them; `tight` for an item, whose lists follow its text at once."""
     parts: list[str] = []
     before = ""
@@ -189,11 +189,11 @@ class Writer:
             kind(node, out)
         elif node.name == "a" and (target := self._target(node)) is not None:
             outer, self._link = self._link, target
-            if not node.below(*HEADINGS):
+            if not node.descendants(*HEADINGS):
                 self.container(node, out)
             else:
                 self._link = None
-                self._headed(node, target, out)
+                self._linked_heading(node, target, out)
             self._link = outer
         else:
             self.container(node, out)
@@ -208,9 +208,9 @@ class Writer:
             run.append(self._image(node))
         elif name in ("video", "audio"):
             run.append(self._medium(node))
-        elif name in _CODE:
+        elif name in _CODE_ELEMENTS:
             code = code_span(self._raw(node))
-            link = _all_link(node)
+            link = _only_link(node)
             target = self._target(link) if link is not None and "[" not in inside else None
             run.append(code if target is None else f"[{code}]({target})")
         elif name == "a":
@@ -219,22 +219,22 @@ class Writer:
             formula = self._formula(node)
             run.append(f" {formula}" if run and run[-1].endswith("$") else formula)
         elif name in ("sup", "sub"):
-            inner = self._inner(node, inside)
+            inner = self._inline_text(node, inside)
             note = _NOTE_MARK.fullmatch(inner)
             run.append(note[1] if note else as_exponent(name, inner, run[-1][-1:] if run else ""))
         elif name == "q":
-            run.append(f"“{self._inner(node, inside).strip()}”")
-        elif (mark := _WRAPS.get(name)) is not None and mark not in inside:
-            run.append(emphasize(self._inner(node, inside | {mark}), mark))
+            run.append(f"“{self._inline_text(node, inside).strip()}”")
+        elif (mark := _EMPHASES.get(name)) is not None and mark not in inside:
+            run.append(emphasize(self._inline_text(node, inside | {mark}), mark))
         elif name == "rt":
-            run.append(f"({self._inner(node, inside).strip()})")
+            run.append(f"({self._inline_text(node, inside).strip()})")
         elif name == "input":
             if not run and node.attributes.get("type", "").lower() == "checkbox" and _begins_item(node):
                 run.append("[x] " if "checked" in node.attributes else "[ ] ")
         elif name != "rp":
             if not run and node.attributes.get("role") == "checkbox" and _begins_item(node):
                 run.append("[x] " if node.attributes.get("aria-checked") == "true" else "[ ] ")
-            self._into(node, run, inside)
+            self._write_children(node, run, inside)
 
     def text_of(self, node: Node) -> str:
         """An element's content on one line, for a heading or a cell."""
@@ -246,12 +246,12 @@ class Writer:
         """Whether nothing of it is written."""
         return node.skipped or (node.words > 0 and node.kept_words == 0) or node in self._without
 
-    def _inner(self, node: Node, inside: frozenset[str]) -> str:
+    def _inline_text(self, node: Node, inside: frozenset[str]) -> str:
         run: list[str] = []
-        self._into(node, run, inside)
+        self._write_children(node, run, inside)
         return place_emphasis("".join(run))
 
-    def _into(self, node: Node, run: list[str], inside: frozenset[str]) -> None:
+    def _write_children(self, node: Node, run: list[str], inside: frozenset[str]) -> None:
         piece: Text
         child: Node
         for each in node.children:
@@ -266,7 +266,7 @@ class Writer:
                     run.append(f"[^{self._notes.inline[child]}]")
                 elif is_block(child):  # only where a table or a heading stands inside of a run
                     run.append(" ")
-                    self._into(child, run, inside)
+                    self._write_children(child, run, inside)
                     run.append(" ")
                 else:
                     self.inline(child, run, inside)
@@ -293,7 +293,7 @@ class Writer:
         if text:
             out.append(("heading", f"{'#' * heading_level(node)} {heading_end(text)}"))
 
-    def _headed(self, node: Node, target: str, out: list[Block]) -> None:
+    def _linked_heading(self, node: Node, target: str, out: list[Block]) -> None:
         """A link around a heading: the heading is the link."""
         before = len(out)
         self.container(node, out)
@@ -308,7 +308,7 @@ class Writer:
     def _list(self, node: Node, out: list[Block]) -> None:
         backwards = "reversed" in node.attributes
         first = sum(child.name == "li" for child in node.elements()) if backwards else 1
-        number = whole(node.attributes.get("start", ""), _MAX_ITEM_NUMBER, first) if node.name == "ol" else 0
+        number = parse_number(node.attributes.get("start", ""), _MAX_ITEM_NUMBER, first) if node.name == "ol" else 0
         items: list[str] = []
         bullet = "  "
         notes: list[Block] = []
@@ -323,14 +323,14 @@ class Writer:
             blocks = self._contents(children, [])
             if len(blocks) > 1 and (blocks[0][1] in _BULLETS or blocks[0][1] == f"{number}\\."):
                 del blocks[0]  # a list whose style writes no mark of its own
-            text = joined(blocks, tight=True)
+            text = join_blocks(blocks, tight=True)
             if not text:
                 continue
             if not is_item and not items:  # beside what stands before the first item no mark is drawn
                 out += blocks
                 continue
             if isinstance(child, Node) and "value" in child.attributes:
-                number = whole(child.attributes["value"], _MAX_ITEM_NUMBER, number)
+                number = parse_number(child.attributes["value"], _MAX_ITEM_NUMBER, number)
             if is_item:
                 bullet = f"{number}. " if node.name == "ol" else "- "
                 number = max(0, number - 1) if backwards else number + 1
@@ -372,13 +372,13 @@ class Writer:
                 self._note(node, out, self._notes.inline[node])
 
     def _note(self, node: Node, out: list[Block], number: int = 0) -> None:
-        text = _NOTE_LABEL.sub("", joined(self.container(node, []))).strip()
+        text = _NOTE_LABEL.sub("", join_blocks(self.container(node, []))).strip()
         if text:
             out.append(("note", f"[^{number or self._notes.notes[node]}]: {indent_lines(text, '    ')}"))
 
     def _quote(self, node: Node, out: list[Block]) -> None:
         self._indent += 1
-        text = joined(self.container(node, []))
+        text = join_blocks(self.container(node, []))
         self._indent -= 1
         if text and self._indent < _MAX_NESTED_LISTS:
             text = "\n".join(f"> {line}" if line else ">" for line in text.split("\n"))
@@ -414,7 +414,7 @@ class Writer:
                     if is_number(child):
                         continue
                     lines = is_block(child) and child.name not in ("td", "th")
-                    is_line = child.name == "span" and LINES.search(child.attributes.get("class", "")) is not None
+                    is_line = child.name == "span" and LINE_CLASS.search(child.attributes.get("class", "")) is not None
                     if (is_line and is_open) or (lines and parts and not parts[-1].endswith("\n")):
                         parts.append("\n")
                         is_open = False
@@ -431,22 +431,22 @@ class Writer:
 
     def _anchor(self, node: Node, run: list[str], inside: frozenset[str]) -> None:
         if "[" in inside:
-            self._into(node, run, inside)
+            self._write_children(node, run, inside)
             return
         if node in self._notes.backs:
             return
         if (note := self._notes.marks.get(node)) is not None:
             run.append(f"[^{note}]")
             return
-        words = self._inner(node, inside | {"["})
+        words = self._inline_text(node, inside | {"["})
         label = words.strip(" \x0c")
         target = self._target(node)
         if "#" in node.attributes.get("href", ""):
-            plain = _UNSEEN.sub("", label.replace("\\", ""))
+            plain = _INVISIBLE.sub("", label.replace("\\", ""))
             if plain in _PERMALINKS or not plain:
                 return
             if _PERMALINK.match(label) and "anchor" in node.attributes.get("class", ""):
-                near = node.around()[1:_MAX_ANCESTORS]
+                near = node.ancestors()[1:_MAX_ANCESTORS]
                 if any(each.name in HEADINGS for each in (*near, *near[0].elements())):
                     return
             if _leads_to_its_heading(node):
@@ -456,7 +456,7 @@ class Writer:
             run.append(words)
             return
         is_image = label[:2] == "![" and label[-1] == ")"
-        if is_image and _SHARING.match(target) and node.words == 0 and node.around()[-1].words > 0:
+        if is_image and _SHARE_LINK.match(target) and node.words == 0 and node.ancestors()[-1].words > 0:
             return  # of what was chosen as the main content
         label = label.replace(BREAK, " ")
         lead = " " if words[:1] == " " else ""
@@ -490,27 +490,27 @@ class Writer:
         label = words_of(attributes.get("alt", "")).strip()
         if label and ("emoji" in attributes.get("class", "").lower() or _is_emoji(label)):
             return label
-        sources = [_largest(name, attributes[name]) for name in _LAZY if name in attributes]
+        sources = [_largest(name, attributes[name]) for name in _LAZY_ATTRIBUTES if name in attributes]
         shown = attributes.get("src", "")
         if not shown or _is_placeholder(shown):
             around = node.parent.elements() if node.parent is not None and node.parent.name == "picture" else []
             choices = [each.attributes for each in (node, *around)]
             sources += [_largest("srcset", each["srcset"]) for each in choices if "srcset" in each]
             for name, value in attributes.items():
-                if name[:5] == "data-" and (_OFTEN_LAZY.search(name) or _OF_IMAGE.search(value)):
+                if name[:5] == "data-" and (_LAZY_NAME.search(name) or _IMAGE_FILE.search(value)):
                     sources.append(_largest(name, value))
         target = self._first(node, [*filter(_is_address, sources), shown])
         return f"![{label}]({target})" if target else ""
 
     def _medium(self, node: Node) -> str:
         attributes = node.attributes
-        target = self._first(node, [each.attributes.get("src", "") for each in (node, *node.below("source"))])
+        target = self._first(node, [each.attributes.get("src", "") for each in (node, *node.descendants("source"))])
         label = attributes.get("title") or attributes.get("aria-label") or node.name
         return f"[{words_of(label).strip()}]({target})" if target else ""
 
     def _first(self, node: Node, sources: list[str]) -> str | None:
         """The first address of an image or a medium, where the text around it, as far as there is any, is kept."""
-        around = next((each for each in node.around() if each.words), None)
+        around = next((each for each in node.ancestors() if each.words), None)
         if around is not None and around.kept_words * 2 < around.words:
             return None
         found = (self.reference(each) for each in sources if each and each.lstrip()[:5].lower() != "data:")
@@ -521,14 +521,14 @@ def _destination(reference: str) -> str:
     return reference.translate(_IN_DESTINATION) if _ENDS_DESTINATION.search(reference) else reference
 
 
-def _all_link(node: Node) -> Node | None:
+def _only_link(node: Node) -> Node | None:
     """The link that is all that stands in an element."""
     only = node.children[0] if len(node.children) == 1 else None
     return only if isinstance(only, Node) and only.name == "a" and only.children else None
 
 
 def _leads_to_its_heading(link: Node) -> bool:
-    around = link.around()[:_MAX_ANCESTORS]
+    around = link.ancestors()[:_MAX_ANCESTORS]
     place = link.attributes["href"]
     stands = any(each.name in HEADINGS for each in around)
     return stands and place[:1] == "#" and any(each.attributes.get("id") == place[1:] for each in around)
@@ -559,7 +559,7 @@ def _is_emoji(label: str) -> bool:
 
 def _is_placeholder(source: str) -> bool:
     lower = source.lower()
-    return any(word in lower for word in _PLACEHOLDING) and _PLACEHOLDER.search(source) is not None
+    return any(word in lower for word in _PLACEHOLDER_WORDS) and _PLACEHOLDER.search(source) is not None
 
 
 def _is_address(source: str) -> bool:
@@ -575,7 +575,7 @@ def _largest(name: str, value: str) -> str:
     for word in value.split()[:_MAX_SRCSET_WORDS]:
         if address:
             size, comma, following = word.partition(",")
-            sizes[address] = max(sizes[address], whole(size[:-1].partition(".")[0], _MAX_ITEM_NUMBER, 0))
+            sizes[address] = max(sizes[address], parse_number(size[:-1].partition(".")[0], _MAX_ITEM_NUMBER, 0))
             address = following.strip(",") if comma else address
         else:
             address = word.strip(",")
@@ -588,7 +588,7 @@ def _largest(name: str, value: str) -> str:
 
 def _begins_item(node: Node) -> bool:
     """Whether it is the first thing in an item of a list."""
-    for child, around in pairwise(node.around()):
+    for child, around in pairwise(node.ancestors()):
         before = around.children[: around.children.index(child)]
         if any((each.text() if isinstance(each, Node) else each.text).strip() for each in before):
             return False

@@ -9,8 +9,8 @@ from itertools import chain
 from typing import Any, Final
 
 from comity_pages.html.tree import Node, Text
-from comity_pages.markdown.code import NUMBERS
-from comity_pages.markdown.inline import fence_of, whole
+from comity_pages.markdown.code import LINE_NUMBERS
+from comity_pages.markdown.inline import fence_of, parse_number
 
 Writer = Any  # that of markdown.py, which calls this module
 
@@ -18,15 +18,15 @@ _MAX_COLUMNS: Final = 100
 _MAX_SPAN_COLUMNS: Final = 20
 _MAX_CELL_CHARS: Final = 2_000
 _MAX_CODE_LINES: Final = 30
-_NO_CELL: Final = frozenset(("table", "h1", "h2", "h3", "hr", "article", "section", "form"))
-_ENDS: Final = re.compile(r"(?:(?<![ \t])[ \t]++)?+\n\s*+")
-_PARTS: Final = dict(zip("row cell gridcell columnheader rowheader".split(), "tr td td th th".split(), strict=True))
+_NOT_IN_CELLS: Final = frozenset(("table", "h1", "h2", "h3", "hr", "article", "section", "form"))
+_LINE_ENDS: Final = re.compile(r"(?:(?<![ \t])[ \t]++)?+\n\s*+")
+_ROLE_TAGS: Final = dict(zip("row cell gridcell columnheader rowheader".split(), "tr td td th th".split(), strict=True))
 
 
 def _part(node: Node) -> str:
     """What an element is of a table, by its role or its name."""
     role = node.attributes.get("role")
-    return node.name if role is None else _PARTS.get(role.strip().lower(), node.name)
+    return node.name if role is None else _ROLE_TAGS.get(role.strip().lower(), node.name)
 
 
 def write(writer: Writer, table: Node, out: list[tuple[str, str]]) -> None:
@@ -40,7 +40,7 @@ def write(writer: Writer, table: Node, out: list[tuple[str, str]]) -> None:
         writer.container(caption, out)
     if layout:
         for cell in chain.from_iterable(head + rows if table.name == "table" else ()):
-            if not NUMBERS.search(cell.attributes.get("class", "")):
+            if not LINE_NUMBERS.search(cell.attributes.get("class", "")):
                 writer.container(cell, out)
         return
     lines, width = _grid(writer, [head, *groups])
@@ -89,18 +89,18 @@ def _is_layout(table: Node, rows: list[list[Node]]) -> bool:
         return True
     if max(map(len, rows), default=0) < 2 or (len(rows) == 1 and not any(_part(cell) == "th" for cell in rows[0])):
         return True
-    return any(map(_is_too_much, chain.from_iterable(rows)))
+    return any(map(_is_too_large, chain.from_iterable(rows)))
 
 
-def _is_too_much(cell: Node) -> bool:
-    inner = cell.below()
+def _is_too_large(cell: Node) -> bool:
+    inner = cell.descendants()
     texts = (each for node in (cell, *inner) for each in node.children if isinstance(each, Text) and each.kept)
     lines = sum(node.text().count("\n") for node in inner if node.name == "pre")
     is_large = sum(len(each.text) for each in texts) > _MAX_CELL_CHARS or lines > _MAX_CODE_LINES
     return (
         is_large
-        or any(node.name in _NO_CELL for node in inner)
-        or bool(NUMBERS.search(cell.attributes.get("class", "")))
+        or any(node.name in _NOT_IN_CELLS for node in inner)
+        or bool(LINE_NUMBERS.search(cell.attributes.get("class", "")))
     )
 
 
@@ -144,9 +144,9 @@ def _cell(writer: Writer, cell: Node) -> str:
             lines = text.split("\n")[1:-1]
             text = "<br>".join(_code(line) for line in lines)
         elif kind == "list":
-            text = _ENDS.sub("<br>", text)
+            text = _LINE_ENDS.sub("<br>", text)
         else:
-            text = _ENDS.sub(" ", text.replace("  \n", "<br>"))
+            text = _LINE_ENDS.sub(" ", text.replace("  \n", "<br>"))
         parts.append(text.strip())
     # One more backslash, however many stand there: a table takes one away before the cell is read (GFM, 4.10).
     return " ".join(part for part in parts if part).replace("|", "\\|")
@@ -161,7 +161,7 @@ def _code(line: str) -> str:
 
 
 def _span(cell: Node, name: str, most: int) -> int:
-    stated = whole(cell.attributes.get(name, ""), 10**9, 1)
+    stated = parse_number(cell.attributes.get(name, ""), 10**9, 1)
     return min(stated, most) or (most if name == "rowspan" else 1)  # 0: to the end of the group
 
 

@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import Final
 from urllib.parse import urlsplit
 
-from comity_pages.html.tree import Node, ordered
+from comity_pages.html.tree import Node, sort_by_name
 from comity_pages.metadata import json_ld
 from comity_pages.metadata.json_ld import Object
 from comity_pages.metadata.page import Field, Page, Piece, Source
@@ -20,10 +20,10 @@ METAS: Final = tuple(
 _BYLINE: Final = re.compile(
     r"\b(?:by-?line|author|writer|contributor|posted-by|username|user-name|poster)\b|author(?:[-_]*name|__)|byline|username"
 )
-_NAMING: Final = "a span div p strong h3 h4 h5 address cite li td dt section aside".split()
-_OF_AUTHORS: Final = ("author", "byline", "user", "poster", "by-line")
-_NO_NAMES: Final = re.compile("comment|form|label|input|related")
-_NO_NAME_OF_AUTHOR: Final = re.compile("role|title|position|desc|bio|job")
+_NAME_ELEMENTS: Final = "a span div p strong h3 h4 h5 address cite li td dt section aside".split()
+_AUTHOR_CLASSES: Final = ("author", "byline", "user", "poster", "by-line")
+_OTHER_CLASSES: Final = re.compile("comment|form|label|input|related")
+_AUTHOR_DETAIL_CLASSES: Final = re.compile("role|title|position|desc|bio|job")
 _WORD: Final = re.compile(r"\w+")
 
 _BY: Final = re.compile(
@@ -48,7 +48,7 @@ _END: Final = re.compile(
     re.IGNORECASE,
 )
 # What stands in bylines beside names, or in their place: how long ago, how long to read, labels, sentences.
-_NO_NAME: Final = re.compile(
+_NOT_A_NAME: Final = re.compile(
     r"^\d+(?:\W|$)|\bby\b|\bago$|\bmin(?:ute)?s?\.?(?: read)?$|[^\W\d_]{4}[.!?:]$"
     r"|^(?:the|an?|this|it|our|your)\s(?!.*\b(?:team|staff|editors?|desk)$)"
     r"|^(?:[Yy]esterday|[Tt]oday|[Ll]ast (?:week|month|year))|^(?:follow|share|posted|published|updated|written)\b"
@@ -56,28 +56,28 @@ _NO_NAME: Final = re.compile(
     r"|aggiornato|aktualisiert|veröffentlicht|gepubliceerd|opublikowano|опубликовано|bio|author|name)\W*$",
     re.IGNORECASE,
 )
-_NOBODY: Final = re.compile(
+_DUMMY_NAME: Final = re.compile(
     r"^(?:admin(?:istrator)?|editor|staff|user|author|guest|unknown|none|null|root|webmaster|wordpress|by|updated"
     r"|published|posted|(?:mon|tue|wed|thu|fri|sat|sun)[a-z]*"
     r"|(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]{0,6}\.?)$",
     re.IGNORECASE,
 )
-_SMALL: Final = re.compile(
+_LOWER_CASE_WORD: Final = re.compile(
     r"(?<!\S)(?!(?:de|del|della|di|da|van|von|der|den|la|le|el|al|bin|of|and|y|und)\b)[^\W\dA-Z_]"
 )
-_WORDED: Final = re.compile(r"[^\W\d_]{2}|[^\W\d_a-z]", re.IGNORECASE)
-_JOINS: Final = re.compile(r",?\s*(?:[,;&]|and|und|et|y|e|og|och|en|i|и)", re.IGNORECASE)
-_JOINED: Final = (",", " and", " &")
+_LETTERS: Final = re.compile(r"[^\W\d_]{2}|[^\W\d_a-z]", re.IGNORECASE)
+_CONJUNCTION: Final = re.compile(r",?\s*(?:[,;&]|and|und|et|y|e|og|och|en|i|и)", re.IGNORECASE)
+_CONJUNCTION_ENDS: Final = (",", " and", " &")
 _PAGE_OF_PERSON: Final = re.compile(
     r"(/(?:authors?|autor(?:en)?|autore|auteurs?|contributors?|writers?|columnists?|journalists?)/|[?&]author=)"
     r"|/(?:people|team|staff|experts?|profiles?|bio|reporters?|members?|users?|u|producers?|byline)/(?!log-?in|sign)"
 )
 """Addresses of persons; those of the second kind are only told by the name in them."""
-_SURE: Final = " Ada Keeper"
+_EXAMPLE_NAME: Final = " Ada Keeper"
 _OTHER_TYPES: Final = frozenset(("WebPage", "Recipe", "Review"))
 
 
-def author(page: Page, about: Sequence[Piece]) -> Field | None:
+def find_author(page: Page, about: Sequence[Piece]) -> Field | None:
     """The author, by the texts about the heading too; the site or its organization only where no person is named."""
     publishers = {page.site.value.lower()} if page.site is not None else set()
     for entry in page.data:
@@ -108,24 +108,24 @@ def _statements(page: Page, about: Sequence[Piece], seen: list[str]) -> Iterator
     """Who is named, the surest source first."""
     for wanted in (json_ld.ARTICLES, json_ld.POSTS, _OTHER_TYPES):
         for entry in json_ld.of_types(page.data, wanted):
-            yield json_ld.words(_resolved(entry.get("author") or entry.get("creator"), page.data)), "json-ld"
+            yield json_ld.words(_resolve_references(entry.get("author") or entry.get("creator"), page.data)), "json-ld"
     for name in [each for each in METAS if each in page.metas]:
         if name == "twitter:data1" and "written by" not in page.metas.get("twitter:label1", "").lower():
             continue
         values = [each for each in page.metas[name].split("\n") if not each.startswith("@")]
         yield [each for each in values if page.site is None or each != page.site.value] or values, "meta"
     yield seen, "text"
-    yield _linked(page.url, about), "text"
-    for node in _marked(page):
-        pieces = page.within(node)
-        lists = (_listed(pieces, at) for at in range(min(len(pieces), 5)))
+    yield _linked_names(page.url, about), "text"
+    for node in _author_elements(page):
+        pieces = page.texts_in(node)
+        lists = (_list_names(pieces, at) for at in range(min(len(pieces), 5)))
         yield _byline(pieces) or next(filter(None, lists), []), "markup"
 
 
-def _resolved(value: object, found: list[Object]) -> object:
+def _resolve_references(value: object, found: list[Object]) -> object:
     """The objects that references of a value (`{"@id": ...}`) mean."""
     if isinstance(value, list):
-        return [_resolved(each, found) for each in value[:20]]
+        return [_resolve_references(each, found) for each in value[:20]]
     if isinstance(value, dict) and "@id" in value and "name" not in value:
         return next((each for each in found if each.get("@id") == value["@id"] and each.get("name")), value)
     return value
@@ -135,56 +135,56 @@ def _names(values: Iterable[str]) -> str:
     return ", ".join(list(dict.fromkeys(name for each in values if (name := _without_by(each))))[:10])
 
 
-def _marked(page: Page) -> Iterator[Node]:
+def _author_elements(page: Page) -> Iterator[Node]:
     """Elements whose markup says that an author's name stands in them, the plainest first."""
-    sure = {node for node in page.tree.stating if node.attributes.get("itemprop", "").lower() in ("author", "creator")}
-    sure.update(node for node in page.tree.all("a") if "author" in node.attributes.get("rel", "").lower().split())
+    own = {node for node in page.tree.microdata if node.attributes.get("itemprop", "").lower() in ("author", "creator")}
+    own.update(node for node in page.tree.all("a") if "author" in node.attributes.get("rel", "").lower().split())
     named: list[Node] = []
-    for node in page.tree.holding(_OF_AUTHORS, _NAMING):
+    for node in page.tree.find_by_class_or_id(_AUTHOR_CLASSES, _NAME_ELEMENTS):
         said = f"{node.attributes.get('class', '')} {node.attributes.get('id', '')}".lower()
-        if node not in sure and _BYLINE.search(said) and not _names_nobody(said):
+        if node not in own and _BYLINE.search(said) and not _names_nobody(said):
             named.append(node)
-    for nodes in (ordered(sure, _NAMING), named):
+    for nodes in (sort_by_name(own, _NAME_ELEMENTS), named):
         yield from [node for node in nodes if node not in page.hidden][:30]
 
 
 def _names_nobody(said: str) -> bool:
     """Whether no author's name stands in an element of these classes: in `comment-author`, `author_role`."""
-    if _NO_NAMES.search(said):
+    if _OTHER_CLASSES.search(said):
         return True
     for name in said.split():
         parts = [each for each in name.split("-") if each.strip("_")]
         after = [each.partition("author")[2].partition("_")[2] for each in parts]
         after += [part for before, part in pairwise(parts) if "author" in before]
-        if any(map(_NO_NAME_OF_AUTHOR.search, after)):
+        if any(map(_AUTHOR_DETAIL_CLASSES.search, after)):
             return True
     return False
 
 
 def _byline(pieces: Sequence[Piece]) -> list[str]:
     for at, (text, _) in enumerate(pieces):
-        found = _BY.match(text + _SURE)
+        found = _BY.match(text + _EXAMPLE_NAME)
         names: list[str] = []
         if found is not None and found.end() > len(text):
-            names = _listed(pieces, at + 1)
+            names = _list_names(pieces, at + 1)
             at += 1
         elif found is not None and (found := _BY.match(text)) is not None:
-            names = _listed([Piece(text[found.end() :], pieces[at].node), *pieces[at + 1 : at + 20]], 0)
+            names = _list_names([Piece(text[found.end() :], pieces[at].node), *pieces[at + 1 : at + 20]], 0)
         # one word in small letters is an account's name where that is clear
         if names and (not names[0][0].islower() or pieces[at].node.name == "a" or (found and " " in found[0].strip())):
             return names
     return []
 
 
-def _linked(url: str, pieces: Sequence[Piece]) -> list[str]:
+def _linked_names(url: str, pieces: Sequence[Piece]) -> list[str]:
     """The names in the first link to what is a person's page of the site by its address."""
     host = ".".join((urlsplit(url).hostname or "").split(".")[-2:])
     for at, (_, node) in enumerate(pieces):
-        target = next((each.attributes.get("href", "") for each in node.around()[:3] if each.name == "a"), "")
+        target = next((each.attributes.get("href", "") for each in node.ancestors()[:3] if each.name == "a"), "")
         match = _PAGE_OF_PERSON.search(target)
         if match is None or ("//" in target and host not in target.partition("//")[2].partition("/")[0]):
             continue
-        names = _listed(pieces, at)
+        names = _list_names(pieces, at)
         slug = target[match.end() :].lower()
         told = match[1] or any(word in slug for word in re.findall(r"\w{3,}", names[0].lower() if names else ""))
         if names and told and len(names[0].split()) <= 5:
@@ -192,7 +192,7 @@ def _linked(url: str, pieces: Sequence[Piece]) -> list[str]:
     return []
 
 
-def _listed(pieces: Sequence[Piece], at: int) -> list[str]:
+def _list_names(pieces: Sequence[Piece], at: int) -> list[str]:
     """The names from a text on, as far as commas and words for and join them."""
     names: list[str] = []
     while at < len(pieces) and len(names) < 10:
@@ -202,9 +202,9 @@ def _listed(pieces: Sequence[Piece], at: int) -> list[str]:
             break
         names.append(name)
         at += 1
-        if at < len(pieces) and _JOINS.fullmatch(pieces[at].text):
+        if at < len(pieces) and _CONJUNCTION.fullmatch(pieces[at].text):
             at += 1
-        elif not text.endswith(_JOINED):
+        elif not text.endswith(_CONJUNCTION_ENDS):
             break
     return names
 
@@ -215,14 +215,14 @@ def _name_of(text: str) -> str:
     if len(text.split()) > 7:
         text = text.partition(",")[0]
     count = len(text.split())
-    if not text or len(text) > 60 or count > 7 or (count > 2 and len(_SMALL.findall(text)) > 1):
+    if not text or len(text) > 60 or count > 7 or (count > 2 and len(_LOWER_CASE_WORD.findall(text)) > 1):
         return ""
-    return text if _WORDED.search(text) and not _NO_NAME.search(text) and not _NOBODY.match(text) else ""
+    return text if _LETTERS.search(text) and not _NOT_A_NAME.search(text) and not _DUMMY_NAME.match(text) else ""
 
 
 def _without_by(text: str) -> str:
     """A name without a word for by before it; empty where it is an account's, an address or none."""
     text = _BY.sub("", text.strip()).strip(" ,|")
-    if "://" in text or "@" in text[1:] or len(text) >= 100 or not _WORDED.search(text) or _NOBODY.match(text):
+    if "://" in text or "@" in text[1:] or len(text) >= 100 or not _LETTERS.search(text) or _DUMMY_NAME.match(text):
         return ""
     return text

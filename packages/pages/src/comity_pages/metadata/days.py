@@ -35,24 +35,24 @@ _MONTHS: Final = {
     "mayıs": 5,
     "sept": 9,
 }
-_ALL: Final = "|".join(sorted(map(re.escape, _MONTHS), key=len, reverse=True))
-_MONTH: Final = rf"(?<![^\W\d_])ב?({_ALL})(?:[^\W\d_]|[\u0900-\u0963\u0e31-\u0e4e]){{0,9}}\.?"
+_MONTH_NAMES: Final = "|".join(sorted(map(re.escape, _MONTHS), key=len, reverse=True))
+_MONTH: Final = rf"(?<![^\W\d_])ב?({_MONTH_NAMES})(?:[^\W\d_]|[\u0900-\u0963\u0e31-\u0e4e]){{0,9}}\.?"
 _LETTERS: Final = r"[^\W\d_]"
-_OF: Final = r"(?:\s*(?:of|de|del|di|da|d['’]|พ\.ศ\.)(?=\s))?[\s.\-/]*"
+_PREPOSITION: Final = r"(?:\s*(?:of|de|del|di|da|d['’]|พ\.ศ\.)(?=\s))?[\s.\-/]*"
 _ISO: Final = re.compile(rf"(?<![\d.]){_YEAR}[-/.]\s?(0?[1-9]|1[0-2])[-/.]\s?(0?[1-9]|[12]\d|3[01])(?!\d)")
-_SIGNS: Final = re.compile(rf"{_YEAR}\s*[年년]\s*(\d{{1,2}})\s*[月월]\s*(\d{{1,2}})\s*[日일]?")
+_CJK: Final = re.compile(rf"{_YEAR}\s*[年년]\s*(\d{{1,2}})\s*[月월]\s*(\d{{1,2}})\s*[日일]?")
 _DAY_MONTH: Final = re.compile(
-    rf"(?<!\d)(\d{{1,2}})(?:st|nd|rd|th|er|º|ª|\.)?{_OF}{_MONTH}(?:/{_LETTERS}{{2,10}})?,?{_OF}(?:den\s)?(1[5-9]\d\d|20\d\d|25[3-9]\d)(?!\d)"
+    rf"(?<!\d)(\d{{1,2}})(?:st|nd|rd|th|er|º|ª|\.)?{_PREPOSITION}{_MONTH}(?:/{_LETTERS}{{2,10}})?,?{_PREPOSITION}(?:den\s)?(1[5-9]\d\d|20\d\d|25[3-9]\d)(?!\d)"
 )
 _MONTH_DAY: Final = re.compile(rf"{_MONTH}\s*(\d{{1,2}})(?:st|nd|rd|th)?[,.]?\s+(?:de\s+)?{_YEAR}")
 _YEAR_MONTH: Final = re.compile(rf"(?<!\d){_YEAR}[\s,]\s*{_MONTH}\s*(\d{{1,2}})(?!\d|,?\s+{_YEAR})")
 _WITH_DOTS: Final = re.compile(rf"(?<!\d){_YEAR}(?:\.|\s*m\.)\s+{_MONTH}\s*(\d{{1,2}})(?:\.|\s*d\b)")
 _VIETNAMESE: Final = re.compile(rf"(?<!\d)(\d{{1,2}})\s+tháng\s+(\d{{1,2}})(?:,|,?\s+năm)?\s+{_YEAR}")
 _FIGURES: Final = re.compile(r"(?<![\d./-])(\d{1,2})([./-])\s?(\d{1,2})\2\s?(1[5-9]\d\d|20\d\d|25[3-9]\d)(?!\d|\.\d)")
-_SHORT: Final = re.compile(r"(?<![\w./-])(\d{1,2})(\.)(\d{1,2})\.([0-4]\d)(?![\w./-])")
+_SHORT_YEAR: Final = re.compile(r"(?<![\w./-])(\d{1,2})(\.)(\d{1,2})\.([0-4]\d)(?![\w./-])")
 _PATTERNS: Final = (
     (_ISO, 1, 2, 3),
-    (_SIGNS, 1, 2, 3),
+    (_CJK, 1, 2, 3),
     (_DAY_MONTH, 3, 2, 1),
     (_MONTH_DAY, 3, 1, 2),
     (_YEAR_MONTH, 1, 2, 3),
@@ -62,26 +62,26 @@ _PATTERNS: Final = (
 _ERA: Final = re.compile(r"(令和|平成|昭和|民[國国])\s?(\d{1,3}|元)(?=\s?年)")
 _BEFORE_ERA: Final = {"令和": 2018, "平成": 1988, "昭和": 1925, "民國": 1911, "民国": 1911}
 _DIGITS: Final = str.maketrans("٠١٢٣٤٥٦٧٨٩۰۱۲۳۴۵۶۷۸۹०१२३४५६७८९๐๑๒๓๔๕๖๗๘๙", "0123456789" * 4)
-_LATER: Final = re.compile(
+_CHANGE_WORDS: Final = re.compile(
     r"\b(?:updated?|modified|revised|reviewed|edited|changed|last (?:post|reply|activity)|latest|joined|registered"
     r"|member since|aktualisiert|stand"
     r"|geändert|mise? à jour|modifiée?|actualizado|modificado|aggiornato|atualizado|bijgewerkt|gewijzigd|opdateret"
     r"|oppdatert|uppdaterad|zaktualizowano|aktualizov|обновлено|изменено)\b",
     re.IGNORECASE,
 )
-_BEGINS: Final = re.compile(r"\W*(?:last |zuletzt |dernière )?", re.IGNORECASE)
-_FIRST: Final = re.compile(
+_CHANGE_PREFIX: Final = re.compile(r"\W*(?:last |zuletzt |dernière )?", re.IGNORECASE)
+_PUBLICATION_WORDS: Final = re.compile(
     r"\b(?:published|posted|created|veröffentlicht|publiée?|publicado|pubblicato|gepubliceerd|опубликовано)\b",
     re.IGNORECASE,
 )
 _DIGIT: Final = re.compile(r"\d")
 _BUDDHIST: Final = 543  # years that Thailand counts more
-_COMPACT: Final = re.compile(
+_COMPACT_ISO: Final = re.compile(
     r"(1[5-9]\d\d|20\d\d)(0[1-9]|1[0-2])(0[1-9]|[12]\d|3[01])(?:T?\d{4}(?:\d\d)?)?(?:Z|[+-]\d{4})?"
 )
-_SINCE: Final = re.compile(r"(1[0-9]{9})(?:\d{3})?")
-_MONTH_FIRST: Final = ("en", "en-us", "en-ca", "en-ph")
-_BRITISH: Final = (".uk", ".au", ".nz", ".ie", ".in", ".za", ".eu")
+_UNIX_TIME: Final = re.compile(r"(1[0-9]{9})(?:\d{3})?")
+_MONTH_FIRST_LANGUAGES: Final = ("en", "en-us", "en-ca", "en-ph")
+_DAY_FIRST_DOMAINS: Final = (".uk", ".au", ".nz", ".ie", ".in", ".za", ".eu")
 
 
 def says_days_first(url: str, *languages: str | None) -> bool | None:
@@ -91,8 +91,8 @@ def says_days_first(url: str, *languages: str | None) -> bool | None:
     stated = [each.lower().replace("_", "-") for each in languages if each]
     told = next((each for each in stated if each != "en"), "")
     if told:
-        return told not in _MONTH_FIRST
-    return (urlsplit(url).hostname or "").endswith(_BRITISH) or (False if stated else None)
+        return told not in _MONTH_FIRST_LANGUAGES
+    return (urlsplit(url).hostname or "").endswith(_DAY_FIRST_DOMAINS) or (False if stated else None)
 
 
 def day_of(text: str, *, day_first: bool | None = False) -> str:
@@ -106,14 +106,14 @@ def day_of(text: str, *, day_first: bool | None = False) -> str:
     if not _DIGIT.search(text):
         return ""
     if not text.isascii():
-        text = _ERA.sub(_of_era, text.translate(_DIGITS))
-    if is_of_change(text) and (published := _FIRST.search(text)) is not None:
+        text = _ERA.sub(_era_year, text.translate(_DIGITS))
+    if says_changed(text) and (published := _PUBLICATION_WORDS.search(text)) is not None:
         later = day_of(text[published.start() :], day_first=day_first)
         if later:
             return later
-    if (match := _ISO.match(text) or _COMPACT.fullmatch(text)) and (that := _as_day(match[1], match[2], match[3])):
+    if (match := _ISO.match(text) or _COMPACT_ISO.fullmatch(text)) and (that := _as_day(match[1], match[2], match[3])):
         return that
-    if match := _SINCE.fullmatch(text):
+    if match := _UNIX_TIME.fullmatch(text):
         return datetime.fromtimestamp(int(match[1]), UTC).date().isoformat()
     text = text.lower()
     found: list[tuple[int, str]] = []
@@ -123,7 +123,7 @@ def day_of(text: str, *, day_first: bool | None = False) -> str:
             if ". listopada" in match[0]:  # Croatian; without a full stop after the day, Polish and a month later
                 named = "10"
             found.append((match.start(), _as_day(match[year], named, match[number])))
-    if match := _FIGURES.search(text) or _SHORT.search(text):
+    if match := _FIGURES.search(text) or _SHORT_YEAR.search(text):
         first, second = match[1], match[3]
         either = match[2] != "." and int(first) <= 12
         if not (either and not day_first) and int(second) <= 12:
@@ -133,18 +133,18 @@ def day_of(text: str, *, day_first: bool | None = False) -> str:
     return next((each for _, each in sorted(found) if each), "")
 
 
-def is_of_change(text: str, *, anywhere: bool = False) -> bool:
+def says_changed(text: str, *, anywhere: bool = False) -> bool:
     """Whether a text begins by saying that a page was changed, or the last that it says is that."""
     if not anywhere:
-        begins = _BEGINS.match(text)
-        return _LATER.match(text, begins.end() if begins else 0) is not None
-    later = max((each.start() for each in _LATER.finditer(text)), default=-1)
-    return later > max((each.start() for each in _FIRST.finditer(text)), default=-1)
+        begins = _CHANGE_PREFIX.match(text)
+        return _CHANGE_WORDS.match(text, begins.end() if begins else 0) is not None
+    later = max((each.start() for each in _CHANGE_WORDS.finditer(text)), default=-1)
+    return later > max((each.start() for each in _PUBLICATION_WORDS.finditer(text)), default=-1)
 
 
 def says_published(text: str) -> bool:
     """Whether a text says that something was published."""
-    return _FIRST.search(text) is not None
+    return _PUBLICATION_WORDS.search(text) is not None
 
 
 def _as_day(year: str, month: str, number: str) -> str:
@@ -156,6 +156,6 @@ def _as_day(year: str, month: str, number: str) -> str:
         return ""
 
 
-def _of_era(match: re.Match[str]) -> str:
+def _era_year(match: re.Match[str]) -> str:
     """The year by the era of a Japanese emperor or of the Republic of China as a year."""
     return str(_BEFORE_ERA[match[1]] + (1 if match[2] == "元" else int(match[2])))

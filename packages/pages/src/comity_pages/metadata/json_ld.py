@@ -48,19 +48,19 @@ _FIELDS: Final = {
     "Question": "name text author datePublished=published",
     "Answer": "text author datePublished=published",
 }
-_HOLDING: Final = ("hasPart", "hasVariant", "mainEntityOfPage", "mainEntity", "@graph")
-_SAYING: Final = ("acceptedAnswer", "suggestedAnswer", "review")
+_CONTAINER_PROPERTIES: Final = ("hasPart", "hasVariant", "mainEntityOfPage", "mainEntity", "@graph")
+_REPLY_PROPERTIES: Final = ("acceptedAnswer", "suggestedAnswer", "review")
 """What others say of an object: entities, but nothing by which the page's author is known."""
 _CDATA: Final = "<![CDATA["
 _MAX_CDATA_OFFSET_CHARS: Final = 20
-_SAID: Final = ("name", "text", "itemListElement", "@value", "@list")
-_DONE: Final = ("itemListElement", "text", "name")  # what a step, or a section of steps, says
-_ADDRESS: Final = ("streetAddress", "postalCode", "addressLocality", "addressRegion", "addressCountry")
+_TEXT_PROPERTIES: Final = ("name", "text", "itemListElement", "@value", "@list")
+_STEP_PROPERTIES: Final = ("itemListElement", "text", "name")  # what a step, or a section of steps, says
+_ADDRESS_PROPERTIES: Final = ("streetAddress", "postalCode", "addressLocality", "addressRegion", "addressCountry")
 _TAG: Final = re.compile(r"<[^<>]*>")
-_NEEDLESS: Final = re.compile(r",(?=\s*[\]}])")  # a comma before an end, as those who write data by hand leave it
+_TRAILING_COMMA: Final = re.compile(r",(?=\s*[\]}])")  # a comma before an end, as those who write data by hand leave it
 _CONTROL: Final = re.compile("[\x00-\x1f]")
 _PREFIX: Final = re.compile(r'"(\w{1,30})"\s{0,9}:\s{0,9}"https?://(?:www\.)?schema\.org/?"')
-_NAMED: Final = re.compile(r'"(?:(\w{1,30}):|https?://(?:www\.)?schema\.org/)(\w{1,60}"\s{0,9}:)')
+_PREFIXED_NAME: Final = re.compile(r'"(?:(\w{1,30}):|https?://(?:www\.)?schema\.org/)(\w{1,60}"\s{0,9}:)')
 """How a context names the prefix that stands for schema.org (JSON-LD 1.1, 4.4)."""
 
 Object = Mapping[str, Any]
@@ -78,7 +78,7 @@ class Entity:
 def objects(tree: Tree) -> list[Object]:
     """All typed objects of a page's JSON-LD, in order."""
     found: list[Object] = []
-    scripts = [node for node in tree.named.get("script", ()) if "ld+json" in node.attributes.get("type", "").lower()]
+    scripts = [node for node in tree.by_name.get("script", ()) if "ld+json" in node.attributes.get("type", "").lower()]
     for node in scripts[:MAX_SCRIPTS]:
         text = node.text()
         if len(text) > MAX_SIZE:
@@ -86,7 +86,7 @@ def objects(tree: Tree) -> list[Object]:
         text = _CONTROL.sub(" ", text.strip().removeprefix("<!--").removesuffix("-->").rstrip(" ;"))
         if _CDATA in text[:_MAX_CDATA_OFFSET_CHARS]:  # of XHTML, within a comment of the script
             text = text.partition(_CDATA)[2].rpartition("]]>")[0].strip("/* ;")
-        stack = [_loaded(text)]
+        stack = [_load(text)]
         while stack and len(found) < MAX_OBJECTS:
             value = stack.pop()
             if isinstance(value, list):
@@ -94,17 +94,17 @@ def objects(tree: Tree) -> list[Object]:
             elif isinstance(value, dict):
                 if "@type" in value:
                     found.append(value)
-                inner = (value.get(name) for name in _HOLDING)
+                inner = (value.get(name) for name in _CONTAINER_PROPERTIES)
                 stack.extend(each for each in inner if isinstance(each, (list, dict)))
     return found
 
 
-def _loaded(text: str) -> Any:
+def _load(text: str) -> Any:
     """The value of JSON, with commas before ends if need be, schema.org's names without prefix; None if it is none."""
     if "schema" in text:
         prefixes = {None, "schema", *_PREFIX.findall(text)}
-        text = _NAMED.sub(lambda name: f'"{name[2]}' if name[1] in prefixes else name[0], text)
-    for attempt in (text, _NEEDLESS.sub("", text)):
+        text = _PREFIXED_NAME.sub(lambda name: f'"{name[2]}' if name[1] in prefixes else name[0], text)
+    for attempt in (text, _TRAILING_COMMA.sub("", text)):
         try:
             return json.loads(attempt)
         except (ValueError, RecursionError):
@@ -128,7 +128,7 @@ def entities(found: list[Object]) -> tuple[Entity, ...]:
     """The objects that are about what the page is about."""
     reported: list[Entity] = []
     answered: set[int] = set()  # the objects whose words are fields of a FAQ
-    for entry in _with_what_is_said(found):
+    for entry in _with_replies(found):
         kinds = (_KINDS.get(each, "Event" if each.endswith("Event") else "") for each in types(entry))
         kind = next(filter(None, kinds), "")
         if not kind or len(reported) >= MAX_ENTITIES or id(entry) in answered:
@@ -139,7 +139,7 @@ def entities(found: list[Object]) -> tuple[Entity, ...]:
             if values := tuple(words(entry.get(name))):
                 fields[ours or name] = values[0] if len(values) == 1 else values
         free = entry.get("isAccessibleForFree")
-        stated = (each.get("@value") if isinstance(each, dict) else each for each in _several(free))
+        stated = (each.get("@value") if isinstance(each, dict) else each for each in _as_list(free))
         if any(str(each).lower().endswith("false") for each in stated):
             fields["free"] = "false"
         if kind == "Product":
@@ -157,11 +157,11 @@ def entities(found: list[Object]) -> tuple[Entity, ...]:
     return tuple(reported)
 
 
-def _with_what_is_said(found: list[Object]) -> Iterator[Object]:
+def _with_replies(found: list[Object]) -> Iterator[Object]:
     known = {id(entry) for entry in found}
     for entry in found:
         yield entry
-        for each in (each for name in _SAYING for each in _dicts(entry.get(name))):
+        for each in (each for name in _REPLY_PROPERTIES for each in _dicts(entry.get(name))):
             if "@type" in each and id(each) not in known:
                 yield each
 
@@ -177,7 +177,7 @@ def words(value: Any) -> Iterator[str]:
             stack.extend(reversed(value[:MAX_VALUES]))
         elif isinstance(value, dict):
             kinds = types(value)
-            order = _DONE if any(each.startswith("HowTo") for each in kinds) else _SAID
+            order = _STEP_PROPERTIES if any(each.startswith("HowTo") for each in kinds) else _TEXT_PROPERTIES
             inner = next((value[name] for name in order if value.get(name)), None)
             if "PropertyValue" in kinds and value.get("value"):
                 amount = value["value"] if isinstance(value["value"], dict) else value
@@ -186,13 +186,13 @@ def words(value: Any) -> Iterator[str]:
             if inner is not None:
                 stack.append(inner)
         elif isinstance(value, (str, int, float)) and not isinstance(value, bool):
-            text = plain(str(value))
+            text = clean_text(str(value))
             if text:
                 count += 1
                 yield text
 
 
-def plain(text: str) -> str:
+def clean_text(text: str) -> str:
     """Text of a value: one line, without tags and character references."""
     text = text[: 4 * MAX_VALUE]
     if "&" in text:
@@ -205,8 +205,8 @@ def plain(text: str) -> str:
 def _offer(entry: Object) -> dict[str, str]:
     offers = _dicts(entry.get("offers"))
     offers += [each for offer in offers for each in _dicts(offer.get("offers"))]  # of an AggregateOffer
-    offer = next((each for each in offers if _priced(each)), offers[0] if offers else {})
-    priced = _priced(offer)
+    offer = next((each for each in offers if _price_source(each)), offers[0] if offers else {})
+    priced = _price_source(offer)
     rating = _first(entry.get("aggregateRating"))
     stated = {
         "price": priced.get("price", priced.get("lowPrice")),
@@ -223,14 +223,14 @@ def _first(value: Any) -> Object:
 
 
 def _dicts(value: Any) -> list[Object]:
-    return [each for each in _several(value) if isinstance(each, dict)]
+    return [each for each in _as_list(value) if isinstance(each, dict)]
 
 
-def _several(value: Any) -> list[Any]:
+def _as_list(value: Any) -> list[Any]:
     return (value if isinstance(value, list) else [value])[:MAX_VALUES]
 
 
-def _priced(offer: Object) -> Object:
+def _price_source(offer: Object) -> Object:
     """What of an offer states the price: itself, or the specification that is not of the price in the list."""
     if "price" in offer or "lowPrice" in offer:
         return offer
@@ -243,7 +243,7 @@ def _address(location: Any) -> str:
     """Where something takes place, behind the name of the place."""
     for place in _dicts(location):
         address = place.get("address")
-        stated = [address.get(name) for name in _ADDRESS] if isinstance(address, dict) else [address]
+        stated = [address.get(name) for name in _ADDRESS_PROPERTIES] if isinstance(address, dict) else [address]
         if parts := [text for each in stated if (text := next(words(each), ""))]:
             return ", ".join(parts)[:MAX_VALUE]
     return ""

@@ -13,10 +13,10 @@ from importlib.util import find_spec
 from typing import Final
 
 from comity_pages import urls
-from comity_pages.html.tree import Node, Tree, ordered
+from comity_pages.html.tree import Node, Tree, sort_by_name
 from comity_pages.metadata import authors, dates, json_ld, microdata, titles
 from comity_pages.metadata.days import says_days_first
-from comity_pages.metadata.json_ld import Entity, Object, plain
+from comity_pages.metadata.json_ld import Entity, Object, clean_text
 from comity_pages.metadata.page import Field, Page, Source, field
 
 _LETTERS: Final = re.compile(r"[^\W\d_]")
@@ -60,7 +60,7 @@ class Metadata:
     breadcrumbs: tuple[str, ...] = ()
 
 
-NOTHING: Final = Metadata()  # of a page that says nothing about itself
+NO_METADATA: Final = Metadata()  # of a page that says nothing about itself
 
 
 def read(tree: Tree, base: urls.Base, url: str, hidden: set[Node]) -> Metadata:
@@ -72,13 +72,13 @@ def read(tree: Tree, base: urls.Base, url: str, hidden: set[Node]) -> Metadata:
     language = _language(tree, metas)
     day_first = says_days_first(url, language.value if language is not None else None, metas.get("og:locale"))
     page = Page(tree, url, hidden, metas, linked, found, site, day_first)
-    title, heading = titles.title(page)
-    about = page.about(heading)
-    changed = dates.modified(page, _of_articles(found, "dateModified"))
+    title, heading = titles.find_title(page)
+    about = page.texts_near(heading)
+    changed = dates.find_modified(page, _article_values(found, "dateModified"))
     return Metadata(
         title=title,
-        author=authors.author(page, about),
-        date=dates.published(page, about, changed),
+        author=authors.find_author(page, about),
+        date=dates.find_published(page, about, changed),
         language=language,
         canonical=_canonical(tree, metas, base),
         site_name=site,
@@ -93,10 +93,10 @@ def read(tree: Tree, base: urls.Base, url: str, hidden: set[Node]) -> Metadata:
 
 def _metas(tree: Tree) -> dict[str, str]:
     metas: dict[str, str] = {}
-    for node in tree.named.get("meta", ())[:1000]:
+    for node in tree.by_name.get("meta", ())[:1000]:
         attributes = node.attributes
         name = next(filter(None, map(attributes.get, ("property", "name", "itemprop"))), "").strip().lower()
-        value = plain(attributes.get("content", ""))
+        value = clean_text(attributes.get("content", ""))
         if name and value and name not in metas:
             metas[name] = value
         elif value and name in authors.METAS:
@@ -130,7 +130,7 @@ def _language_of_text(tree: Tree) -> Field | None:
     return Field(str(classify(text)[0]), "text")
 
 
-def _of_articles(found: list[Object], name: str) -> Iterator[object]:
+def _article_values(found: list[Object], name: str) -> Iterator[object]:
     """A property of the objects that are about the page, articles first."""
     about = json_ld.of_types(found, json_ld.ARTICLES) + json_ld.of_types(found, _ABOUT_PAGE)
     return (entry[name] for entry in about if entry.get(name))
@@ -140,14 +140,14 @@ def _description(metas: dict[str, str], found: list[Object]) -> Field | None:
     for name in ("description", "og:description", "twitter:description", "dc.description"):
         if value := metas.get(name):
             return field(value, "meta")
-    value = next((each for stated in _of_articles(found, "description") for each in json_ld.words(stated)), "")
+    value = next((each for stated in _article_values(found, "description") for each in json_ld.words(stated)), "")
     return field(value, "json-ld")
 
 
 def _image(metas: dict[str, str], found: list[Object], base: urls.Base) -> Field | None:
     names = ("og:image", "og:image:url", "og:image:secure_url", "twitter:image", "twitter:image:src")
     stated: list[tuple[object, Source]] = [(metas[name], "meta") for name in names if name in metas]
-    for each in _of_articles(found, "image"):
+    for each in _article_values(found, "image"):
         first = each[0] if isinstance(each, list) and each else each
         stated.append((first.get("url") or first.get("contentUrl") if isinstance(first, dict) else first, "json-ld"))
     return _first_target(stated, base)
@@ -161,7 +161,7 @@ def _first_target(stated: Iterable[tuple[object, Source]], base: urls.Base) -> F
 def _keywords(metas: dict[str, str], found: list[Object]) -> tuple[str, ...]:
     stated = [metas.get("keywords") or metas.get("news_keywords") or metas.get("parsely-tags") or ""]
     if not stated[0]:
-        stated = [each for value in _of_articles(found, "keywords") for each in json_ld.words(value)]
+        stated = [each for value in _article_values(found, "keywords") for each in json_ld.words(value)]
     words = [each.strip() for value in stated for each in re.split("[,;，、]", value)]
     return tuple(dict.fromkeys(each for each in words if each))[:_MAX_KEYWORDS]
 
@@ -175,7 +175,7 @@ def _breadcrumbs(tree: Tree, found: list[Object], hidden: set[Node]) -> tuple[st
                 return kept[:_MAX_BREADCRUMBS]
     around = ("nav", "ol", "ul", "div")
     labelled = [node for node in tree.all(*around) if "breadcrumb" in node.attributes.get("aria-label", "").lower()]
-    for node in ordered({*labelled, *tree.holding(("breadcrumb",), around)}, around):
+    for node in sort_by_name({*labelled, *tree.find_by_class_or_id(("breadcrumb",), around)}, around):
         if node not in hidden:
             names = (" ".join(each.text().split()) for each in _leaves(node))
             if kept := tuple(name for name in names if name and any(map(str.isalnum, name)) and len(name) < 200):
@@ -197,6 +197,6 @@ def _leaves(node: Node) -> Iterator[Node]:
 
 
 def _canonical(tree: Tree, metas: dict[str, str], base: urls.Base) -> Field | None:
-    links = [node.attributes for node in tree.named.get("link", ())[:1000]]
+    links = [node.attributes for node in tree.by_name.get("link", ())[:1000]]
     named = [each.get("href", "") for each in links if "canonical" in each.get("rel", "").lower().split()]
     return _first_target([*((each, "link") for each in named), (metas.get("og:url"), "meta")], base)

@@ -7,7 +7,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from comity_pages.html.tree import Node, Tree
-from comity_pages.metadata.json_ld import MAX_OBJECTS, MAX_VALUES, Object, plain
+from comity_pages.metadata.json_ld import MAX_OBJECTS, MAX_VALUES, Object, clean_text
 
 _ATTRIBUTES: Final = ("content", "datetime", "href", "src", "value")
 _MAX_VALUE_CHARS: Final = 20_000
@@ -17,9 +17,9 @@ def objects(tree: Tree) -> list[Object]:
     """All typed objects in the page's order, those within others too."""
     found: list[Object] = []
     items: dict[Node, dict[str, Any]] = {}
-    for node in tree.stating:
+    for node in tree.microdata:
         attributes = node.attributes
-        around = next((each for each in node.around()[1:] if each in items), None)
+        around = next((each for each in node.ancestors()[1:] if each in items), None)
         value: Any
         if "itemscope" in attributes:
             if len(items) >= MAX_OBJECTS:
@@ -30,7 +30,7 @@ def objects(tree: Tree) -> list[Object]:
         else:
             value = next((attributes[name] for name in _ATTRIBUTES if attributes.get(name)), None)
             if value is None or (node.name == "a" and "content" not in attributes):
-                value = plain(node.text()[:_MAX_VALUE_CHARS]) or value
+                value = clean_text(node.text()[:_MAX_VALUE_CHARS]) or value
         if around is None:
             continue
         for name in attributes.get("itemprop", "").split()[:5]:

@@ -10,15 +10,15 @@ from typing import Final, Literal, NamedTuple
 
 from comity_pages.html.tree import Node, Text, Tree
 from comity_pages.metadata.days import day_of
-from comity_pages.metadata.json_ld import Object, plain
+from comity_pages.metadata.json_ld import Object, clean_text
 
 MAX_FIELD: Final = 500  # characters kept of a field
-_BEFORE: Final = 250
-_AFTER: Final = 500  # characters about a heading that are looked at
+_MAX_CHARS_BEFORE: Final = 250
+_MAX_CHARS_AFTER: Final = 500  # characters about a heading that are looked at
 _MAX_NODES: Final = 300
-_PASSED: Final = frozenset(("nav", "aside", "footer", "figure", "blockquote", "form"))
+_SKIPPED_ELEMENTS: Final = frozenset(("nav", "aside", "footer", "figure", "blockquote", "form"))
 
-_Placed = tuple[Node | Text, Node]  # what stands in an element, and that element
+_ChildAndParent = tuple[Node | Text, Node]  # what stands in an element, and that element
 Source = Literal["json-ld", "meta", "heading", "title", "markup", "text", "url", "link", "html"]
 
 
@@ -32,7 +32,7 @@ class Field:
 
 def field(value: str, source: Source) -> Field | None:
     """A value as a field, if there is any."""
-    value = plain(value)[:MAX_FIELD]
+    value = clean_text(value)[:MAX_FIELD]
     return Field(value, source) if value else None
 
 
@@ -51,7 +51,7 @@ class Page:
         url: where the page was served.
         hidden: elements nobody sees.
         metas: what the `meta` elements state, by their names in lower case; what is said again in lines.
-        linked: what it states as JSON-LD.
+        json_ld: what it states as JSON-LD.
         data: the same, then what it states as microdata.
         site: what the site calls itself.
         day_first: whether 3/4/2024 is a day of April; None where nothing says so.
@@ -61,7 +61,7 @@ class Page:
     url: str
     hidden: set[Node]
     metas: dict[str, str]
-    linked: list[Object]
+    json_ld: list[Object]
     data: list[Object]
     site: Field | None
     day_first: bool | None
@@ -70,24 +70,24 @@ class Page:
         """The first date in a text, or the one of publication in it; empty where there is none."""
         return day_of(text, day_first=self.day_first)
 
-    def about(self, heading: Node | None) -> list[Piece]:
+    def texts_near(self, heading: Node | None) -> list[Piece]:
         """The texts before and after a heading but what stands beside a page; an empty one for the heading itself."""
         if heading is None:
             return []
-        before: list[_Placed] = []
-        after: list[_Placed] = []
-        for parent, node in pairwise(reversed(heading.around())):
+        before: list[_ChildAndParent] = []
+        after: list[_ChildAndParent] = []
+        for parent, node in pairwise(reversed(heading.ancestors())):
             at = parent.children.index(node)
             before += [(each, parent) for each in parent.children[:at][-_MAX_NODES:]]
             after += [(each, parent) for each in parent.children[at + 1 :][:_MAX_NODES][::-1]]
-        shown = self._texts(before, _BEFORE, backwards=True)
-        return [*reversed(shown), Piece("", heading), *self._texts(after, _AFTER)]
+        shown = self._texts(before, _MAX_CHARS_BEFORE, backwards=True)
+        return [*reversed(shown), Piece("", heading), *self._texts(after, _MAX_CHARS_AFTER)]
 
-    def within(self, node: Node, most: int = _AFTER) -> list[Piece]:
+    def texts_in(self, node: Node, most: int = _MAX_CHARS_AFTER) -> list[Piece]:
         """The texts in an element, up to a number of characters in all."""
         return self._texts([(each, node) for each in reversed(node.children)], most)
 
-    def _texts(self, stack: list[_Placed], most: int, *, backwards: bool = False) -> list[Piece]:
+    def _texts(self, stack: list[_ChildAndParent], most: int, *, backwards: bool = False) -> list[Piece]:
         """The texts of elements, from the last, up to a number of characters in all."""
         found: list[Piece] = []
         left = max(_MAX_NODES, most)
@@ -98,6 +98,6 @@ class Page:
                 if text := " ".join(each.text[:1000].split()):
                     found.append(Piece(text, parent))
                     most -= len(text)
-            elif not each.skipped and each.name not in _PASSED and each not in self.hidden:
+            elif not each.skipped and each.name not in _SKIPPED_ELEMENTS and each not in self.hidden:
                 stack += [(child, each) for child in (each.children if backwards else reversed(each.children))]
         return found

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 from comity_pages.html.tree import Node, Text, Tree
 from comity_pages.metadata import json_ld
-from comity_pages.metadata.json_ld import plain
+from comity_pages.metadata.json_ld import clean_text
 from comity_pages.metadata.page import MAX_FIELD, Field, Page, field
 
 _SPACE: Final = r"(?<!\s)\s++"  # from where it begins: no space is looked at from each of its characters
@@ -22,8 +22,8 @@ _BAR: Final = re.compile(rf"{_SPACE}[|»·•]\s++|(?:{_SPACE})?+\|\s*+")
 _GLYPH: Final = "[\\s¶§#\u200b-\u200f\u2060\ufeff\ue000-\uf8ff\U0001f517]"
 _GLYPHS: Final = re.compile(f"(?<!{_GLYPH}){_GLYPH}++$|^[¶§#\\s]+")
 """What stands at the end of a heading for people to copy its address, and letters of icon fonts."""
-_COUNT: Final = re.compile(r"^\(\d+\+?\)\s+")  # how many messages a visitor has
-_HOME: Final = frozenset(("home", "homepage", "index", "startseite", "accueil", "inicio", "welcome"))
+_MESSAGE_COUNT: Final = re.compile(r"^\(\d+\+?\)\s+")  # how many messages a visitor has
+_HOME_TITLES: Final = frozenset(("home", "homepage", "index", "startseite", "accueil", "inicio", "welcome"))
 _NO_WORD: Final = re.compile(r"\W+")
 _WORD: Final = re.compile(r"\w+")
 _SUBDOMAINS: Final = frozenset(("www", "blog", "docs", "en", "m", "shop"))
@@ -37,19 +37,19 @@ _MAX_H1: Final = 20
 _LABEL: Final = re.compile(r"(?:^|\s)(?:label|ipsBadge)")
 
 
-def title(page: Page) -> tuple[Field | None, Node | None]:
+def find_title(page: Page) -> tuple[Field | None, Node | None]:
     """The title of a page and where it stands, and its heading."""
     tree, metas = page.tree, page.metas
-    node = next((each for each in tree.named.get("title", ()) if not inside(each, {"svg"})), None)
-    stated = _COUNT.sub("", plain(node.text())[:MAX_FIELD]) if node is not None else ""
+    node = next((each for each in tree.by_name.get("title", ()) if not is_inside(each, {"svg"})), None)
+    stated = _MESSAGE_COUNT.sub("", clean_text(node.text())[:MAX_FIELD]) if node is not None else ""
     og = (metas.get("og:title", "") or metas.get("twitter:title", ""))[:MAX_FIELD]
-    sites = tuple(each for each in (_flat(page.site.value if page.site else ""), _host(page.url)) if each)
+    sites = tuple(each for each in (_flatten(page.site.value if page.site else ""), _host(page.url)) if each)
     if (chosen := _heading(page, stated, og, sites)) is not None:
         chosen = _below_site(page, chosen, stated)
         text = _text_of(chosen, page.hidden)
         return field(_without_site(text, sites) or text, "heading"), chosen
     texts = {node: _text_of(node, page.hidden) for node in _headings(tree)}
-    named = next((node for node, text in texts.items() if text and _flat(text) in _flat(f"{stated} {og}")), None)
+    named = next((node for node, text in texts.items() if text and _flatten(text) in _flatten(f"{stated} {og}")), None)
     if og:
         return field(_first_part(_without_site(og, sites) or og), "meta"), named
     if stated:
@@ -64,22 +64,22 @@ def title(page: Page) -> tuple[Field | None, Node | None]:
 def _headings(tree: Tree) -> list[Node]:
     """The headings that may be the page's, those of the first level first."""
     lower = [node for node in tree.headings[:_MAX_HEADINGS] if node.name in ("h2", "h3")]
-    return [*tree.named.get("h1", ())[:_MAX_H1], *lower]
+    return [*tree.by_name.get("h1", ())[:_MAX_H1], *lower]
 
 
 def _heading(page: Page, stated: str, og: str, sites: tuple[str, ...]) -> Node | None:
     """The heading of the first level that says what the head states as the title, or enough of it."""
     about = set(_WORD.findall(f"{stated} {og}".lower()))
-    first = _flat(_bars(stated)[0])
+    first = _flatten(_split_bars(stated)[0])
     best: Node | None = None
     some: Node | None = None
     most = 0
-    for number, heading in enumerate(page.tree.named.get("h1", ())[:_MAX_H1]):
+    for number, heading in enumerate(page.tree.by_name.get("h1", ())[:_MAX_H1]):
         text = _text_of(heading, page.hidden)
         words = _WORD.findall(text.lower())
-        if not words or len(text) > 300 or _flat(text) in (*sites, *_HOME):
+        if not words or len(text) > 300 or _flatten(text) in (*sites, *_HOME_TITLES):
             continue
-        if _flat(text) == first:
+        if _flatten(text) == first:
             return heading
         common = sum(word in about for word in words) / len(words)
         if common >= _MIN_SHARED_WORDS and len(words) * common > most and (len(words) > 1 or len(about) < 6):
@@ -92,54 +92,55 @@ def _heading(page: Page, stated: str, og: str, sites: tuple[str, ...]) -> Node |
 
 def _text_of(heading: Node, hidden: set[Node]) -> str:
     """The words of a heading without what is to be clicked, a label of what it is about, or a time."""
-    apart = [node for node in heading.below() if node.name == "time" or _LABEL.search(node.attributes.get("class", ""))]
-    text = _GLYPHS.sub("", plain(shown(heading, hidden.union(apart) if apart else hidden)))
-    return text or _GLYPHS.sub("", plain(shown(heading, hidden)))
+    inner = heading.descendants()
+    apart = [node for node in inner if node.name == "time" or _LABEL.search(node.attributes.get("class", ""))]
+    text = _GLYPHS.sub("", clean_text(visible_text(heading, hidden.union(apart) if apart else hidden)))
+    return text or _GLYPHS.sub("", clean_text(visible_text(heading, hidden)))
 
 
 def _below_site(page: Page, heading: Node, stated: str) -> Node:
-    """The heading below the one that is the site's or the book's, which the `title` element names with it."""
+    """The heading below the one that is the site's or the book's, which the `find_title` element names with it."""
     text = _text_of(heading, page.hidden)
-    flat, name = _flat(stated), _flat(text)
+    flat, name = _flatten(stated), _flatten(text)
     rest = flat.removeprefix(name) if stated.startswith(f"{text}: ") else flat.removesuffix(name)
     if not rest or rest == flat:
         return heading
-    return next((node for node in _headings(page.tree) if _flat(_text_of(node, page.hidden)) == rest), heading)
+    return next((node for node in _headings(page.tree) if _flatten(_text_of(node, page.hidden)) == rest), heading)
 
 
-def _without_site(title: str, sites: tuple[str, ...]) -> str:
+def _without_site(find_title: str, sites: tuple[str, ...]) -> str:
     """A title without the site's name after or before it; empty where that stands on neither side."""
-    marks = list(_SEPARATOR.finditer(title))
+    marks = list(_SEPARATOR.finditer(find_title))
     for mark in reversed(marks):
-        before, after = title[: mark.start()].strip(), title[mark.end() :]
+        before, after = find_title[: mark.start()].strip(), find_title[mark.end() :]
         if before and _is_site(after, sites):
             return before
     for mark in marks:
-        before, after = title[: mark.start()], title[mark.end() :].strip()
+        before, after = find_title[: mark.start()], find_title[mark.end() :].strip()
         if after and _is_site(before, sites):
             return after
     return ""
 
 
-def _first_part(title: str) -> str:
+def _first_part(find_title: str) -> str:
     """A title up to a bar, or up to the last dash with a few words after it."""
-    if _BAR.search(title):
-        return _bars(title)[0].strip() or title
+    if _BAR.search(find_title):
+        return _split_bars(find_title)[0].strip() or find_title
     for dash in (" - ", " – "):
-        head, mark, tail = title.rpartition(dash)
+        head, mark, tail = find_title.rpartition(dash)
         if mark:
             few = len(tail.split()) <= 4 and len(head.split()) >= len(tail.split())
-            return head.strip() if few else title
-    return title
+            return head.strip() if few else find_title
+    return find_title
 
 
-def _bars(title: str) -> list[str]:
+def _split_bars(find_title: str) -> list[str]:
     """The parts of a title between bars, without what any front page is called."""
-    parts = _BAR.split(title)
-    return [each for each in parts if _flat(each) not in _HOME] or parts
+    parts = _BAR.split(find_title)
+    return [each for each in parts if _flatten(each) not in _HOME_TITLES] or parts
 
 
-def _flat(text: str) -> str:
+def _flatten(text: str) -> str:
     return _NO_WORD.sub("", text.lower())
 
 
@@ -147,13 +148,13 @@ def _host(url: str) -> str:
     """The name that a host was registered by, as far as that can be told: `example` of `www.example.com`."""
     labels = [each for each in urlsplit(url).netloc.lower().split(".") if each not in _SUBDOMAINS]
     name = labels[-2] if len(labels) > 1 and len(labels[-2]) > 3 else labels[0] if labels else ""
-    name = _flat(name)
+    name = _flatten(name)
     return name if len(name) > 3 else ""
 
 
 def _is_site(part: str, sites: tuple[str, ...]) -> bool:
     """Whether a part of a title is a site's name, or a little more or less of it."""
-    name = _flat(part)
+    name = _flatten(part)
     return bool(name) and any(
         name == site
         or (len(name) > 3 and name in site)
@@ -162,12 +163,12 @@ def _is_site(part: str, sites: tuple[str, ...]) -> bool:
     )
 
 
-def inside(node: Node, names: Collection[str]) -> bool:
+def is_inside(node: Node, names: Collection[str]) -> bool:
     """Whether an element of one of these names is around it."""
-    return any(each.name in names for each in node.around()[1:])
+    return any(each.name in names for each in node.ancestors()[1:])
 
 
-def shown(node: Node, hidden: set[Node], most: int = 10_000) -> str:
+def visible_text(node: Node, hidden: set[Node], most: int = 10_000) -> str:
     """The beginning of an element's text without what nobody sees; what stands in elements apart stays apart."""
     parts: list[str] = []
     stack: list[Node | Text] = [node]

@@ -29,7 +29,7 @@ else:
 MAX_URL_LENGTH = 8192  # RFC 9110, 4.1 asks for 8,000 at least
 MAX_LINKS = 20_000
 MAX_FRAMES = 100
-_AT_A_STRETCH = cython.declare(cython.Py_ssize_t, 512)  # tags taken up before other threads may run
+_TAGS_A_SLICE = cython.declare(cython.Py_ssize_t, 512)  # tags taken up before other threads may run
 MAX_TOTAL_LENGTH = 16_000_000  # of all URLs of a page: a long base makes each of many short references long
 _FOLLOWED = frozenset(("next", "prev", "previous"))
 _RSL = "application/rsl+xml"
@@ -58,11 +58,11 @@ class Reader:
     withheld: cython.Py_ssize_t
     truncated: bool
     room: cython.Py_ssize_t
-    _against: Base
+    _resolver: Base
 
     def __init__(self, url: str) -> None:
         self.url = self.base = url
-        self._against = Base(url)
+        self._resolver = Base(url)
         self.encoding = "utf-8"
         self.links, self.alternates, self.licenses = {}, {}, {}
         self.metas, self.rsl, self.frames = [], [], []
@@ -92,11 +92,11 @@ class Reader:
             if type(said) is dict and name == "base" and "href" in said:
                 self._set_base(said["href"])
                 break
-        self._against = Base(self.base)
+        self._resolver = Base(self.base)
         self.truncated = len(found) >= MAX_TAGS
         count: cython.Py_ssize_t
         for count, (name, said) in enumerate(found):
-            if count % _AT_A_STRETCH == 0:
+            if count % _TAGS_A_SLICE == 0:
                 with cython.nogil:
                     pass  # compiled code would keep other threads waiting to its end
             if type(said) is str:  # of an `a` that has nothing else
@@ -111,7 +111,7 @@ class Reader:
                     self._link(href, attributes.get("rel"), attributes.get("type", ""))
             elif name == "link":
                 if "href" in attributes:
-                    self._typed(attributes["href"], attributes.get("rel", ""), attributes)
+                    self._relation(attributes["href"], attributes.get("rel", ""), attributes)
             elif name == "iframe" or name == "frame":
                 if "src" in attributes:
                     self._link(attributes["src"], None)
@@ -139,11 +139,11 @@ class Reader:
         # RFC 8288, 3.2: a header's references are resolved against the URL fetched, whatever <base> says.
         if not link_headers:
             return
-        self._against = Base(self.url)
+        self._resolver = Base(self.url)
         for link in parse_link_headers(link_headers):
             # A link with an anchor is about something other than this page.
             if not link.parameters.get("anchor"):
-                self._typed(link.reference, " ".join(link.rel), link.parameters)
+                self._relation(link.reference, " ".join(link.rel), link.parameters)
 
     @cython.ccall
     def page(self) -> Page:
@@ -171,7 +171,7 @@ class Reader:
     def read_refresh(self, header: str) -> None:
         """The header `Refresh`, which counts before the page's own, resolved against the URL fetched (HTML standard,
         7.4.2.3.4)."""
-        self._against = Base(self.url)
+        self._resolver = Base(self.url)
         self._refresh(header)
 
     @cython.cfunc
@@ -190,7 +190,7 @@ class Reader:
 
         A base that is not http or https does not count either: nothing relative to it could be fetched.
         """
-        base: str | None = self._against.join(href)
+        base: str | None = self._resolver.join(href)
         if base is not None and len(base) <= MAX_URL_LENGTH:
             self.base = base
 
@@ -198,8 +198,8 @@ class Reader:
     def _resolve(self, reference: str) -> str | None:
         if self.encoding != "utf-8" and not reference.isascii():
             path, mark, query = reference.partition("?")
-            reference = path + mark + encodings.query_encoded(query, self.encoding)
-        url: str | None = self._against.join(reference)
+            reference = path + mark + encodings.encode_query(query, self.encoding)
+        url: str | None = self._resolver.join(reference)
         if url is None:
             return None
         if len(url) > MAX_URL_LENGTH or len(url) > self.room:
@@ -241,7 +241,7 @@ class Reader:
             self.room -= len(url) + len(link.rel) + len(link.type)
 
     @cython.cfunc
-    def _typed(self, reference: str, rel: str, attributes: Mapping[str, str]) -> None:
+    def _relation(self, reference: str, rel: str, attributes: Mapping[str, str]) -> None:
         """A `link` element or one link of a `Link:` header; both name the same relation types."""
         tokens = relation_types(rel)
         if not tokens:

@@ -47,14 +47,14 @@ BREAKOUT = frozenset(
     "nobr ol p pre ruby s small span strong strike sub sup table tt u ul var".split()
 )
 _BREAKOUT = frozenset(name.encode() for name in BREAKOUT)
-_OF_FONT = re.compile(rb"[\t\n\f\r /](?:color|face|size)[\t\n\f\r /=>]", re.IGNORECASE)
+_FONT_BREAKOUT = re.compile(rb"[\t\n\f\r /](?:color|face|size)[\t\n\f\r /=>]", re.IGNORECASE)
 _HTML_INSIDE = frozenset(b"#template foreignobject desc title mi mo mn ms mtext annotation-xml".split())
-_OF_SVG = frozenset((b"foreignobject", b"desc", b"title"))
+_SVG_HTML_INSIDE = frozenset((b"foreignobject", b"desc", b"title"))
 # An end tag looks this far up at most; drawings nest less.
 _MAX_DEPTH = 100
 MAX_TAGS = 100_000
 _MAX_TAGS = cython.declare(cython.Py_ssize_t, MAX_TAGS)
-_AT_A_STRETCH = cython.declare(cython.Py_ssize_t, 64 * 1024)  # octets read before other threads may run
+_BYTES_A_SLICE = cython.declare(cython.Py_ssize_t, 64 * 1024)  # octets read before other threads may run
 
 _REFERENCE = re.compile(r"&(?:#(?:[xX]([0-9a-fA-F]+)|([0-9]+));?|([a-zA-Z][a-zA-Z0-9]{0,31};?))")
 _MAX_BARE_NAME_CHARS = max(len(name) for name in html5 if not name.endswith(";"))
@@ -106,7 +106,7 @@ def unescape(text: str, attribute: bool) -> str:
     def replace(match: re.Match[str]) -> str:
         hexadecimal, decimal, name = match.groups()
         if name is None:
-            return _numbered(hexadecimal, 16) if hexadecimal else _numbered(decimal, 10)
+            return _numbered_char(hexadecimal, 16) if hexadecimal else _numbered_char(decimal, 10)
         for size in (len(name), *range(min(len(name) - 1, _MAX_BARE_NAME_CHARS), 1, -1)):
             found = html5.get(name[:size])
             if found is None:
@@ -120,7 +120,7 @@ def unescape(text: str, attribute: bool) -> str:
     return _REFERENCE.sub(replace, text)
 
 
-def _numbered(digits: str, base: int) -> str:
+def _numbered_char(digits: str, base: int) -> str:
     digits = digits.lstrip("0")
     code = int(digits or "0", base) if len(digits) <= 8 else 0x110000
     if 0x80 <= code < 0xA0 and _C1[code - 0x80] != "\ufffd":
@@ -221,10 +221,10 @@ class _Tokenizer:
         data: cython.p_const_uchar = self._data
         i: cython.Py_ssize_t = self._next(60, 0)
         code: cython.int
-        due: cython.Py_ssize_t = _AT_A_STRETCH
+        due: cython.Py_ssize_t = _BYTES_A_SLICE
         while i < self._size - 1 and len(self._found) < _MAX_TAGS:
             if i >= due:
-                due = i + _AT_A_STRETCH
+                due = i + _BYTES_A_SLICE
                 with cython.nogil:
                     pass  # compiled code would keep other threads waiting to its end
             if self._pieces is not None:
@@ -272,7 +272,7 @@ class _Tokenizer:
         return found - cython.cast(cython.p_const_char, data)
 
     @cython.cfunc
-    def _lowered(self, start: cython.Py_ssize_t, end: cython.Py_ssize_t) -> bytes:
+    def _lower(self, start: cython.Py_ssize_t, end: cython.Py_ssize_t) -> bytes:
         data: cython.p_const_uchar = self._data
         i: cython.Py_ssize_t
         for i in range(start, end):
@@ -335,7 +335,7 @@ class _Tokenizer:
             elif self._second < 0:
                 self._second = start - 1
         elif self._open or _may_matter(self._data[start], end - start):
-            name = self._lowered(start, end)
+            name = self._lower(start, end)
             kind = _KINDS.get(name, 0)
         taken: cython.bint = self._templates == 0 and self._pieces is None
         wanted: cython.bint = kind & _WANTED and taken
@@ -355,7 +355,7 @@ class _Tokenizer:
                     del attributes["xlink:href"]
                 self._found.append(("a", attributes))
             return
-        if self._withheld and taken and self._lowered(start, end) in (b"span", b"div", b"section"):
+        if self._withheld and taken and self._lower(start, end) in (b"span", b"div", b"section"):
             self._found.append(("nosnippet", {}))
         if kind == 0:
             if self._pieces is not None and name == b"noscript":
@@ -398,7 +398,7 @@ class _Tokenizer:
         if self._noscript and self._text[start:end].lower() == b"noscript":
             self._noscript = False
         if self._open:
-            self._element_end(self._lowered(start, end))
+            self._element_end(self._lower(start, end))
 
     @cython.cfunc
     def _attributes(self, i: cython.Py_ssize_t, wanted: cython.bint) -> cython.bint:
@@ -457,13 +457,13 @@ class _Tokenizer:
                             break
                         i += 1
                     value_end = i
-            if end - start == 14 and data[start] | 32 == 100 and self._lowered(start, end) == b"data-nosnippet":
+            if end - start == 14 and data[start] | 32 == 100 and self._lower(start, end) == b"data-nosnippet":
                 self._withheld = True
             elif (
                 end - start == 4
                 and self._rsl is None
                 and _may_be_rsl(data, value, value_end)
-                and self._lowered(start, end) == b"type"
+                and self._lower(start, end) == b"type"
             ):
                 self._rsl = self._value(value, value_end)
             if wanted:
@@ -494,7 +494,7 @@ class _Tokenizer:
         else:
             if data[i] | 32 not in (104, 115, 114, 110, 99, 108, 116, 120):  # h s r n c l t x
                 return
-            name = _ATTRIBUTES.get(self._lowered(start, end))
+            name = _ATTRIBUTES.get(self._lower(start, end))
         if name == "href" and self._kept is None:
             if self._href is None:
                 self._href = self._value(value, value_end)
@@ -569,11 +569,11 @@ class _Tokenizer:
         """A start tag inside SVG, MathML or a template, whose name ends at `end`; False where it is HTML."""
         if self._open[-1] in _HTML_INSIDE:
             return False
-        if name in _BREAKOUT or (name == b"font" and _OF_FONT.search(self._text, end, self._at) is not None):
+        if name in _BREAKOUT or (name == b"font" and _FONT_BREAKOUT.search(self._text, end, self._at) is not None):
             self._leave_foreign()
             return False
         if not self._self_closing and len(self._open) < _MAX_DEPTH:
-            if name in _HTML_INSIDE and (name in _OF_SVG) != self._in_svg():
+            if name in _HTML_INSIDE and (name in _SVG_HTML_INSIDE) != self._in_svg():
                 # A formula's `title`, a drawing's `mi`: HTML does not begin again in it. Upper case tells it apart.
                 name = name.upper()
             self._open.append(name)

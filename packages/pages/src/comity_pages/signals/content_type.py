@@ -45,7 +45,7 @@ def extract(content_type: str) -> MediaType | None:
     while position <= len(text):
         value = _VALUE.match(text, position)
         position = (value.end() if value else position) + 1
-        stated = _parsed(value[0]) if value else None
+        stated = _parse(value[0]) if value else None
         if stated is None or stated.essence == "*/*":
             continue
         if found is not None and found.essence == stated.essence and stated.charset is None:
@@ -54,7 +54,7 @@ def extract(content_type: str) -> MediaType | None:
     return found
 
 
-def _parsed(value: str) -> MediaType | None:
+def _parse(value: str) -> MediaType | None:
     essence = _ESSENCE.match(value)
     if essence is None:
         return None

@@ -37,12 +37,12 @@ _CONTENT_CHARSET = re.compile(
 )
 _MEDIA_TYPE = re.compile(r"[\t\n\f\r ]*(?:text/html|application/xhtml\+xml)[\t\n\f\r ]*;", re.IGNORECASE)
 _NON_ASCII = re.compile(r"[^\x00-\x7f]+")
-_KEPT = "!$%&()*+,-./:;=?@[\\]^_`{|}~"  # in a query, `"`, `#`, `'`, `<` and `>` are percent-encoded
+_SAFE = "!$%&()*+,-./:;=?@[\\]^_`{|}~"  # in a query, `"`, `#`, `'`, `<` and `>` are percent-encoded
 _UTF_16_XML = ((b"<\0?\0x\0", "utf-16le"), (b"\0<\0?\0x", "utf-16be"))
 _XML = re.compile(
     rb"""<\?xml(?>[^>]*?encoding)[\x00-\x20]*+=[\x00-\x20]*+(?:"([^"\x00-\x20>]*)"|'([^'\x00-\x20>]*)')[^>]*+>"""
 )
-_USUAL = re.compile(  # how most pages begin; the long way says the same
+_USUAL_HEAD = re.compile(  # how most pages begin; the long way says the same
     rb"""[\t\n\f\r ]*<!doctype html>[\t\n\f\r ]*<html(?: lang=(?:"[a-z-]+"|[a-z-]+))?>[\t\n\f\r ]*<head>"""
     rb"""[\t\n\f\r ]*<meta charset=(?:"utf-8"[\t\n\f\r ]*/?|utf-8)>""",
     re.IGNORECASE,
@@ -139,7 +139,7 @@ def to_text(body: bytes, encoding: str) -> str:
     return to_utf8(body, encoding).decode("utf-8", "replace")
 
 
-def query_encoded(query: str, encoding: str) -> str:
+def encode_query(query: str, encoding: str) -> str:
     """A URL's query with its non-ASCII characters percent-encoded in the page's encoding (URL standard, 5.1).
 
     A character that the encoding lacks becomes a character reference, as a form in a browser would send it.
@@ -147,18 +147,18 @@ def query_encoded(query: str, encoding: str) -> str:
     known = webencodings.lookup(encoding)
     if known is None or encoding.startswith("utf-16") or encoding == "replacement":
         return query
-    return _NON_ASCII.sub(lambda match: "".join(_percent_encoded(char, known) for char in match[0]), query)
+    return _NON_ASCII.sub(lambda match: "".join(_percent_encode(char, known) for char in match[0]), query)
 
 
-def _percent_encoded(char: str, encoding: webencodings.Encoding) -> str:
+def _percent_encode(char: str, encoding: webencodings.Encoding) -> str:
     try:
         octets = encoding.codec_info.encode(char, "strict")[0]
     except UnicodeEncodeError:
         return f"%26%23{ord(char)}%3B"
-    return "".join(f"%{octet:02X}" if octet > 126 or octet < 33 else quote(chr(octet), safe=_KEPT) for octet in octets)
+    return "".join(f"%{octet:02X}" if octet > 126 or octet < 33 else quote(chr(octet), safe=_SAFE) for octet in octets)
 
 
-def _named(label: str) -> str | None:
+def _standard_name(label: str) -> str | None:
     known = webencodings.lookup(label)
     return known.name if known is not None else None
 
@@ -166,7 +166,7 @@ def _named(label: str) -> str | None:
 def of_header(content_type: str | None) -> str | None:
     """The encoding that a header states, by the standard's name."""
     said = extract(content_type) if content_type else None
-    return _named(said.charset) if said is not None and said.charset else None
+    return _standard_name(said.charset) if said is not None and said.charset else None
 
 
 def prescan(head: bytes) -> str | None:
@@ -177,14 +177,14 @@ def prescan(head: bytes) -> str | None:
     for start, name in _UTF_16_XML:
         if head.startswith(start):
             return name
-    if _USUAL.match(head):
+    if _USUAL_HEAD.match(head):
         return "utf-8"
     return _from_metas(head) or _from_xml(head)
 
 
 def _from_xml(head: bytes) -> str | None:
     match = _XML.match(head)
-    name = _named((match[1] or match[2] or b"").decode("latin-1")) if match else None
+    name = _standard_name((match[1] or match[2] or b"").decode("latin-1")) if match else None
     # Whoever could read so far in ASCII is not reading UTF-16.
     return "utf-8" if name in ("utf-16le", "utf-16be") else name
 
@@ -206,7 +206,7 @@ def _from_meta(attributes: dict[str, str], *, misspelt: bool) -> str | None:
         if match is None:
             return None
         label = match[1] or match[2] or match[3] or ""
-    name = _named(label)
+    name = _standard_name(label)
     if name in ("utf-16le", "utf-16be"):
         return "utf-8"
     return "windows-1252" if name == "x-user-defined" else name

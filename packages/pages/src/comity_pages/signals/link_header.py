@@ -52,14 +52,14 @@ def parse_link_headers(fields: Iterable[str]) -> tuple[HeaderLink, ...]:
 
 def relation_types(rel: str) -> tuple[str, ...]:
     """The relation types in a `rel`, lower-cased, each once; ASCII white space alone separates them (HTML, 2.3.7)."""
-    return _usual(rel) if len(rel) <= MAX_CACHED_REL_CHARS else _words(rel)
+    return _cached_words(rel) if len(rel) <= MAX_CACHED_REL_CHARS else _words(rel)
 
 
 def _words(rel: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(_WORD.findall(rel.lower())))
 
 
-_usual = lru_cache(1024)(_words)  # a few are on every page
+_cached_words = lru_cache(1024)(_words)  # a few are on every page
 
 
 def _skip(field: str, position: int) -> int:
@@ -96,12 +96,12 @@ def _parameters(field: str, position: int) -> tuple[dict[str, str], int]:
                 value = bare[0].strip()
                 position = bare.end()
         if name == "title*":
-            found["title"] = _extended(value)
+            found["title"] = _decode_extended(value)
         else:
             found.setdefault(name, value)
 
 
-def _extended(value: str) -> str:
+def _decode_extended(value: str) -> str:
     """RFC 8187: `UTF-8'en'%e2%82%ac`."""
     charset, _, rest = value.partition("'")
     encoding = "latin-1" if charset.lower() == "iso-8859-1" else "utf-8"

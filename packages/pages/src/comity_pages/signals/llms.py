@@ -130,7 +130,7 @@ def parse(text: bytes | str, url: str) -> LlmsTxt:
     text = text.removeprefix("\ufeff")
     if text.lstrip()[:14].lower().startswith(("<!doctype html", "<html")):
         return LlmsTxt(url, problem="an HTML page, not an llms.txt")
-    reading = _Reading(url)
+    reading = _Reader(url)
     for number, line in enumerate(io.StringIO(text, newline=None), 1):
         if number > MAX_LINES:
             problem = f"only the first {MAX_LINES:,} lines were read"
@@ -184,7 +184,7 @@ def candidates(page_url: str, llms: LlmsTxt | None, *, strategy: Strategy = "pre
     return tuple(Candidate(url, reason) for url, reason in found.items())
 
 
-class _Reading:
+class _Reader:
     def __init__(self, url: str) -> None:
         self.title: str | None = None
         self.summary: list[str] = []
@@ -235,7 +235,7 @@ class _Reading:
         plain = parts["plain"] or ""
         if "name" not in parts:
             plain = plain.rstrip(".,:;")  # of the sentence, not of the URL
-        url = _checked(parts.get("quoted") or plain, self._base)
+        url = _normalise_link(parts.get("quoted") or plain, self._base)
         if url is None or self._links == MAX_LINKS:
             self.dropped += 1
             self.is_cut = self.is_cut or url is not None
@@ -253,7 +253,7 @@ def _title(text: str) -> str:
     return bare.rstrip() if not bare or bare[-1] in " \t" else text
 
 
-def _checked(reference: str, base: str | None) -> str | None:
+def _normalise_link(reference: str, base: str | None) -> str | None:
     """The normal form of a link that may become a candidate."""
     if _CONTROL.search(reference):
         return None

@@ -21,17 +21,17 @@ ImagePreview = Literal["none", "standard", "large"]
 MAX_CHARS: Final = 65_536  # characters read of one header value or one meta content
 MAX_DIRECTIVES: Final = 4_096  # directives kept of one page
 
-_PLAIN: Final = frozenset(
+_PLAIN_DIRECTIVES: Final = frozenset(
     {"all", "none", "index", "noindex", "follow", "nofollow", "archive", "noarchive", "nocache", "snippet", "nosnippet"}
     | {"noimageindex", "notranslate", "nositelinkssearchbox", "indexifembedded", "noai", "noimageai", "noodp", "noydir"}
 )
-_VALUED: Final = frozenset({"max-snippet", "max-image-preview", "max-video-preview", "unavailable_after"})
+_VALUED_DIRECTIVES: Final = frozenset({"max-snippet", "max-image-preview", "max-video-preview", "unavailable_after"})
 # What is a member of the result by itself, and the other words for it.
 _FLAGS: Final = {"noindex": ("none",), "nofollow": ("none",), "noarchive": ("nocache",)} | dict.fromkeys(
     ("noimageindex", "notranslate", "indexifembedded", "noai", "noimageai"), ()
 )
 _PREVIEWS: Final[tuple[ImagePreview, ...]] = ("none", "standard", "large")
-_EVERYBODY: Final = frozenset({"robots", "*"})
+_ALL_AGENTS: Final = frozenset({"robots", "*"})
 # A meta of this kind of name is a crawler's; every other name (description, viewport) is none of our business.
 MAX_CACHED_NAME_CHARS: Final = 64  # characters of a meta's name that is worth remembering
 _CRAWLER_NAME: Final = re.compile(r"bot|spider|crawl|slurp|archiver")
@@ -39,8 +39,8 @@ _NUMBER: Final = re.compile(r"[+-]?[0-9]{1,9}")
 _SEPARATORS: Final = re.compile(r"[,;]")
 _WORD: Final = re.compile(r"[^\s:]+|:")
 # A date that nothing known follows: the next comma may be its own.
-_DATED: Final = re.compile(r"unavailable_after\s*:[^:]*\Z", re.IGNORECASE)
-_KNOWN: Final = _PLAIN | _VALUED
+_DATE_START: Final = re.compile(r"unavailable_after\s*:[^:]*\Z", re.IGNORECASE)
+_KNOWN_DIRECTIVES: Final = _PLAIN_DIRECTIVES | _VALUED_DIRECTIVES
 _MONTH: Final = re.compile(r"([0-9]{4})(?:-([0-9]{2}))?")
 _ZONE: Final = re.compile(r"(?<=[0-9]) ?(?:UTC|GMT|Z)\Z", re.IGNORECASE)
 _MIDNIGHT: Final = re.compile(r"(?<=[0-9][T ])24(?=(?::?00(?::?00(?:[.,]0+)?)?)?(?![0-9:.,]))", re.IGNORECASE)
@@ -108,7 +108,7 @@ class RobotsMeta:
 
     def expired(self, now: datetime) -> bool:
         """Whether `unavailable_after` has come; a `now` without a zone is taken as UTC."""
-        return self.unavailable_after is not None and self.unavailable_after <= _aware(now)
+        return self.unavailable_after is not None and self.unavailable_after <= _to_utc(now)
 
 
 def read(
@@ -122,7 +122,7 @@ def read(
         agent: our product token or whole `User-Agent`; what stands before `/` or white space counts.
         now: the time against which `unavailable_after` is judged in the warnings; None leaves that out.
     """
-    addressed = _addressed(headers, metas, agent)
+    addressed = _stated_values(headers, metas, agent)
     if not addressed:
         return RobotsMeta()
     cut = any(len(value) > MAX_CHARS for value, *_ in addressed)
@@ -132,12 +132,12 @@ def read(
             cut = True
             break
         kept.append(directive)
-    us = _of_us({each.agent for each in kept if each.agent is not None}, agent)
+    us = _own_scopes({each.agent for each in kept if each.agent is not None}, agent)
     ours = tuple(each for each in kept if each.agent is None or each.agent in us)
     return _combine(tuple(kept), ours, now, cut)
 
 
-def _of_us(scopes: Iterable[str], agent: str) -> set[str]:
+def _own_scopes(scopes: Iterable[str], agent: str) -> set[str]:
     """The scopes that address our agent, by robots.txt's comparison of agents (RFC 9309, 2.2.1)."""
     named = [scope for scope in scopes if scope]
     chooser = Chooser([[scope] for scope in named], "product_token", "merge_matching")
@@ -157,18 +157,18 @@ def read_date(value: str) -> datetime | None:
         text = f"{month[1]}-{month[2] or '01'}-01"
     iso, midnights = _MIDNIGHT.subn("00", _ZONE.sub("+00:00", text))
     try:
-        return _aware(datetime.fromisoformat(iso)) + timedelta(days=midnights)
+        return _to_utc(datetime.fromisoformat(iso)) + timedelta(days=midnights)
     except (ValueError, OverflowError):
         pass
     from email.utils import parsedate_to_datetime  # late: few pages carry a date, and the module is heavy
 
     try:
-        return _aware(parsedate_to_datetime(text))
+        return _to_utc(parsedate_to_datetime(text))
     except (ValueError, TypeError, IndexError, OverflowError):
         return None
 
 
-def _aware(moment: datetime) -> datetime:
+def _to_utc(moment: datetime) -> datetime:
     if moment.tzinfo is None:
         return moment.replace(tzinfo=UTC)
     try:
@@ -177,31 +177,31 @@ def _aware(moment: datetime) -> datetime:
         return moment.replace(tzinfo=UTC)
 
 
-def _addressed(
+def _stated_values(
     headers: Sequence[str], metas: Sequence[tuple[str, str]], agent: str
 ) -> list[tuple[str, str | None, DirectiveSource, int]]:
     found: list[tuple[str, str | None, DirectiveSource, int]] = []
     for index, value in enumerate(headers):
         found.append((value, None, "header", index))
     for index, (name, content) in enumerate(metas):
-        scope = _usual(name, agent) if len(name) <= MAX_CACHED_NAME_CHARS else _addressed_by(name, agent)
+        scope = _cached_addressee(name, agent) if len(name) <= MAX_CACHED_NAME_CHARS else _meta_addressee(name, agent)
         if scope is not None:
             found.append((content, scope or None, "meta", index))
     return found
 
 
-def _addressed_by(name: str, agent: str) -> str | None:
+def _meta_addressee(name: str, agent: str) -> str | None:
     """Whom a meta of this name addresses: our agent or another crawler, "" for all agents; None: it is no robots meta.
 
     By RFC 9309, 2.2.1 that does not depend on the names of the other metas.
     """
     scope = _scope(name)
-    if scope in _EVERYBODY:
+    if scope in _ALL_AGENTS:
         return ""
-    return scope if _CRAWLER_NAME.search(scope) or _of_us((scope,), agent) else None
+    return scope if _CRAWLER_NAME.search(scope) or _own_scopes((scope,), agent) else None
 
 
-_usual = lru_cache(4096)(_addressed_by)  # viewport, description: of tens on a page nearly all are known from others
+_cached_addressee = lru_cache(4096)(_meta_addressee)  # viewport, description: nearly all are on other pages too
 
 
 def _split(value: str, agent: str | None, source: DirectiveSource, index: int) -> Iterator[Directive]:
@@ -215,24 +215,24 @@ def _split(value: str, agent: str | None, source: DirectiveSource, index: int) -
         position = unknown = 0
         while position < len(words):
             name = words[position][0].lower()
-            if name not in _KNOWN:
+            if name not in _KNOWN_DIRECTIVES:
                 position += 1
                 continue
             if unknown < position:
                 label = _addressee(part, words[unknown:position]) if source == "header" else None
                 if label is None:
-                    yield _unknown(part, words[unknown:position], agent, source, index)
+                    yield _unknown_directive(part, words[unknown:position], agent, source, index)
                 else:
-                    agent = None if label in _EVERYBODY else label
+                    agent = None if label in _ALL_AGENTS else label
             start = end = position + 1
             if start < len(words) and words[start][0] == ":":
                 start += 1
                 end = _value_end(name, words, start)
-            stated = _between(part, words[start:end]) if end > position + 1 else None
-            yield Directive(name, stated, agent, source, index, _between(part, words[position:end]))
+            stated = _span(part, words[start:end]) if end > position + 1 else None
+            yield Directive(name, stated, agent, source, index, _span(part, words[position:end]))
             position = unknown = end
         if unknown < position:
-            yield _unknown(part, words[unknown:position], agent, source, index)
+            yield _unknown_directive(part, words[unknown:position], agent, source, index)
 
 
 def _parts(value: str) -> Iterator[str]:
@@ -242,7 +242,7 @@ def _parts(value: str) -> Iterator[str]:
     while position < len(parts):
         pieces = [parts[position]]
         position += 1
-        if _DATED.search(pieces[0]):
+        if _DATE_START.search(pieces[0]):
             while position < len(parts) and _continues_date(parts[position]):
                 pieces.append(parts[position])
                 position += 1
@@ -253,9 +253,9 @@ def _value_end(name: str, words: Sequence[re.Match[str]], start: int) -> int:
     """Where the value that begins at `start` ends: a limit is one word, the rest goes on to the next directive."""
     if name.startswith("max-") and start < len(words):
         word = words[start][0].lower()
-        return start if word in _KNOWN and word not in _PREVIEWS else start + 1
+        return start if word in _KNOWN_DIRECTIVES and word not in _PREVIEWS else start + 1
     end = start
-    while end < len(words) and words[end][0].lower() not in _KNOWN:
+    while end < len(words) and words[end][0].lower() not in _KNOWN_DIRECTIVES:
         end += 1
     return end
 
@@ -264,18 +264,18 @@ def _addressee(part: str, words: Sequence[re.Match[str]]) -> str | None:
     """The agent in `agent:`, which stands before a known directive; None where the words are not of that form."""
     if len(words) < 2 or words[-1][0] != ":" or any(word[0] == ":" for word in words[:-1]):
         return None
-    return _scope(_between(part, words[:-1]))
+    return _scope(_span(part, words[:-1]))
 
 
-def _unknown(
+def _unknown_directive(
     part: str, words: Sequence[re.Match[str]], agent: str | None, source: DirectiveSource, index: int
 ) -> Directive:
-    text = _between(part, words)
+    text = _span(part, words)
     name, colon, rest = text.partition(":")
     return Directive(name.strip().lower(), rest.strip() if colon else None, agent, source, index, text)
 
 
-def _between(part: str, words: Sequence[re.Match[str]]) -> str:
+def _span(part: str, words: Sequence[re.Match[str]]) -> str:
     return part[words[0].start() : words[-1].end()] if words else ""
 
 
@@ -299,8 +299,8 @@ def _combine(
     unreadable: list[Directive] = []
     unknown: list[Directive] = []
     for directive in ours:
-        if directive.name not in _VALUED:
-            if directive.name not in _PLAIN:
+        if directive.name not in _VALUED_DIRECTIVES:
+            if directive.name not in _PLAIN_DIRECTIVES:
                 unknown.append(directive)
             continue
         value = (directive.value or "").strip()
@@ -319,9 +319,9 @@ def _combine(
         elif not _NUMBER.fullmatch(value) or int(value) < -1:
             unreadable.append(directive)
         elif directive.name == "max-snippet":
-            snippet = _lower(snippet, int(value))
+            snippet = _lower_limit(snippet, int(value))
         else:
-            video = _lower(video, int(value))
+            video = _lower_limit(video, int(value))
     nosnippet = "nosnippet" in said or snippet == 0
     flags: dict[str, Any] = {name: not said.isdisjoint((name, *others)) for name, others in _FLAGS.items()}
     found = RobotsMeta(
@@ -337,7 +337,7 @@ def _combine(
     return replace(found, warnings=tuple(_warnings(found, now, unreadable, unknown, cut)))
 
 
-def _lower(known: int | None, stated: int) -> int:
+def _lower_limit(known: int | None, stated: int) -> int:
     """The smaller limit, where -1 is no limit at all."""
     if known is None or known == -1:
         return stated

@@ -71,7 +71,7 @@ class RslLicence:
     problems: tuple[str, ...] = ()
 
 
-class _Refused(Exception):
+class _RefusedDocument(Exception):
     """The document asks for what is never done; the message says what."""
 
 
@@ -96,7 +96,7 @@ def parse(body: bytes, *, page: str | None = None) -> RslLicence:
     problems: list[str] = []
     try:
         parser.Parse(body, True)
-    except (expat.ExpatError, ValueError, LookupError, _Refused) as error:
+    except (expat.ExpatError, ValueError, LookupError, _RefusedDocument) as error:
         problems.append(f"The file cannot be read to its end: {error}.")
     if not reader.is_rsl:
         problems.append("The file is not an RSL document.")
@@ -124,14 +124,14 @@ def from_rsl(licence: RslLicence, url: str) -> Usage:
             for content in winners
             for terms in content.licences
             for statement in (
-                *_stated(content, terms.prohibits, "prohibits", "disallowed", ""),
-                *_stated(content, terms.permits, "permits", *_permission(content, terms)),
+                *_statements(content, terms.prohibits, "prohibits", "disallowed", ""),
+                *_statements(content, terms.permits, "permits", *_permission(content, terms)),
             )
         )
     )
 
 
-def _stated(content: Content, uses: tuple[str, ...], verb: str, value: Preference, note: str) -> list[Statement]:
+def _statements(content: Content, uses: tuple[str, ...], verb: str, value: Preference, note: str) -> list[Statement]:
     return [
         Statement(
             purpose,
@@ -172,7 +172,7 @@ def _path_of(pattern: str, url: str) -> str:
 
 
 def _refuse_doctype(*_: object) -> None:
-    raise _Refused("it declares a document type, which can hide entities and external files")
+    raise _RefusedDocument("it declares a document type, which can hide entities and external files")
 
 
 class _Reader:

@@ -3,7 +3,7 @@
 import re
 from typing import Final
 
-_GONE: Final = re.compile(
+_ENGLISH: Final = re.compile(
     r"\b404\b|(?:page|content|product|article|item|site|url|resource)(?: you\W+\w+ (?:requested|looking for"
     r"|were looking for))? (?:was |is |could |can ?|has |is(?=n))?(?:not|n['’]t|no longer)(?: be)? (?:found"
     r"|available|exist|located)"
@@ -21,12 +21,12 @@ _ROMANCE: Final = re.compile(
     re.IGNORECASE,
 )
 # What is searched for in nearly every page: pieces of the words, of which each match holds one and few texts do.
-_OFTEN: Final = (
-    (("404", "found", "find", "exist", "availab", "locat", "missing", "moved", "delet"), _GONE),
+_COMMON: Final = (
+    (("404", "found", "find", "exist", "availab", "locat", "missing", "moved", "delet"), _ENGLISH),
     (("encontra", "encuentra", "trovat", "esist", "exist", "disponib"), _ROMANCE),
 )
 # In other languages the same, where one piece will do.
-_IN_ASCII: Final = {
+_ASCII_WORDS: Final = {
     "niet ": r"\bniet (?:worden )?gevonden",
     "nicht": r"\bnicht (?:\w+ )?gefunden|\bexistiert nicht|\bseite[^.]{0,40} nicht (?:vorhanden|verfügbar)",
     "znalez": r"\bnie (?:została )?znalezion",
@@ -38,7 +38,7 @@ _IN_ASCII: Final = {
     "nie istn": r"\bstron[ay][^.]{0,40} nie istnieje",
     "bestaat": r"\bpagina[^.]{0,40} bestaat niet",
 }
-_IN_OTHERS: Final = _IN_ASCII | {
+_OTHER_WORDS: Final = _ASCII_WORDS | {
     "trouvé": r"\bpas (?:été )?trouvé",
     "neexist": r"\bstránka[^.]{0,40} neexistuje",
     "não": r"\bnão (?:foi )?encontrad[oa]|página[^.]{0,40} não existe",
@@ -60,16 +60,16 @@ _IN_OTHERS: Final = _IN_ASCII | {
     "נמצא": r"לא נמצא",
     "ไม่พบ": r"ไม่พบ",
 }
-_SAID: Final = {word: re.compile(said, re.IGNORECASE) for word, said in _IN_OTHERS.items()}
+_PATTERNS: Final = {word: re.compile(said, re.IGNORECASE) for word, said in _OTHER_WORDS.items()}
 
 
-def gone(text: str) -> re.Match[str] | None:
+def find_not_found(text: str) -> re.Match[str] | None:
     """Where a title or heading says so; whether the page has other content is not looked at."""
     lower = text.lower()
-    for pieces, said in _OFTEN:
+    for pieces, said in _COMMON:
         if any(map(lower.__contains__, pieces)) and (match := said.search(text)):
             return match
-    for word in _IN_ASCII if text.isascii() else _SAID:
-        if word in lower and (match := _SAID[word].search(text)):
+    for word in _ASCII_WORDS if text.isascii() else _PATTERNS:
+        if word in lower and (match := _PATTERNS[word].search(text)):
             return match
     return None

@@ -53,7 +53,7 @@ def from_headers(headers: Iterable[tuple[str, str]], *, agent: str = "", url: st
         values = named.setdefault(name.strip().lower(), [])
         if len(values) < MAX_VALUES:
             values.append(value)
-    parts = [_stated(named.get(vocabulary.label.lower(), ()), vocabulary) for vocabulary in STATING.values()]
+    parts = [_stated_usage(named.get(vocabulary.label.lower(), ()), vocabulary) for vocabulary in STATING.values()]
     parts += [tdmrep.from_value(name, value, "header", url) for name in _TDM for value in named.get(name, ())]
     links: list[Licence] = [each for value in named.get("link", ()) for each in rsl.from_link_header(value, url)]
     parts.append(Usage(licences=tuple(links[:MAX_LICENCES])))
@@ -166,7 +166,7 @@ def _directive(
     return Statement(purpose, value, "robots-directive", origin, name, shown(text), scope=scope, note=note)
 
 
-def _stated(values: Sequence[str], vocabulary: Vocabulary) -> Usage:
+def _stated_usage(values: Sequence[str], vocabulary: Vocabulary) -> Usage:
     stated = (
         (shown(value.strip()), each)
         for value in ([", ".join(values)] if values and vocabulary.joined else values)

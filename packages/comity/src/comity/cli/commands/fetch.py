@@ -19,7 +19,7 @@ from comity.http_rules import GONE, is_temporary
 
 if TYPE_CHECKING:
     from comity.retrieve import Retrieved
-    from comity_pages.schemas import Schema, Selected
+    from comity_pages.schemas import Schema, SelectedRecords
 
 
 @command("Fetch and crawl")
@@ -119,7 +119,7 @@ class _Selecting:
 
     def __init__(self, schema: "Schema") -> None:
         self._schema = schema
-        self.found: Selected | None = None
+        self.found: SelectedRecords | None = None
 
     def __call__(self, html: str, url: str) -> str:
         self.found = self._schema.read(html, url)

@@ -32,7 +32,7 @@ from comity_pages.signals import encodings, usage
 from comity_pages.signals.links import Link, Page, read_page
 from comity_pages.signals.robots_meta import PageWarning, RobotsMeta
 from comity_pages.signals.robots_meta import read as read_robots_meta
-from comity_pages.signals.soft_404 import gone
+from comity_pages.signals.soft_404 import find_not_found
 from comity_robots.usage.statements import Usage
 
 if TYPE_CHECKING:
@@ -82,14 +82,15 @@ def _text_of(markup: str) -> str:
 
 def may_be_no_page(response: Response, read: Page) -> bool:
     """Whether an HTML answer may say that the page is not there, or check its visitor: `overview_of` looks."""
-    if gone(" ".join(f"{read.title or ''} {_text_of(read.headings)}".split())) is not None:
+    if find_not_found(" ".join(f"{read.title or ''} {_text_of(read.headings)}".split())) is not None:
         return True
     if len(read.links) > MAX_CHALLENGE_LINKS or len(response.body) > LARGE_PAGE_BYTES:
         return False
     from comity_pages.content.kinds import may_be_challenge  # late: of most pages it is not asked
 
     beginning = response.body[:SMALL_PAGE_BYTES].decode("utf-8", "replace")
-    return gone(" ".join(_text_of(beginning).split())) is not None or may_be_challenge(read.title or "", response.body)
+    match = find_not_found(" ".join(_text_of(beginning).split()))
+    return match is not None or may_be_challenge(read.title or "", response.body)
 
 
 def overview_of(response: Response, read: Page) -> tuple["Judgement | None", Sequence["Entity"]]:

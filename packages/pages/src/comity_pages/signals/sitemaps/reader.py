@@ -23,8 +23,8 @@ _MARKS: Final = (
     (codecs.BOM_UTF16_LE, "utf-16-le"),
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
-_LOOKS: Final = ((b"<\0", "utf-16-le"), (b"\0<", "utf-16-be"))
-_DECLARED: Final = re.compile(rb"""\s{0,99}<\?xml[^>]{0,80}?encoding\s{0,9}=\s{0,9}["']([A-Za-z0-9._:-]{1,40})["']""")
+_UTF_16_STARTS: Final = ((b"<\0", "utf-16-le"), (b"\0<", "utf-16-be"))
+_ENCODING: Final = re.compile(rb"""\s{0,99}<\?xml[^>]{0,80}?encoding\s{0,9}=\s{0,9}["']([A-Za-z0-9._:-]{1,40})["']""")
 
 
 class SitemapReader:
@@ -53,7 +53,7 @@ class SitemapReader:
         self._form: XmlEntries | LineEntries | None = None
         self._closed = False
         self._size = 0
-        self._fruitful = 0  # size when an entry was last completed
+        self._size_at_entry = 0  # size when an entry was last completed
 
     @property
     def kind(self) -> SitemapKind:
@@ -95,7 +95,7 @@ class SitemapReader:
             self._form.close()
         except Stop as stop:
             self._stop(stop)
-        yield from self._found()
+        yield from self._take_found()
 
     def _entries(self, blocks: Iterator[bytes]) -> Iterator[SitemapEntry]:
         while not self.stopped_at and not self._closed:
@@ -106,7 +106,7 @@ class SitemapReader:
                 self._take(block)
             except Stop as stop:
                 self._stop(stop)
-            yield from self._found()
+            yield from self._take_found()
 
     def _take(self, block: bytes) -> None:
         if self._form is None:
@@ -114,11 +114,11 @@ class SitemapReader:
         self._size += len(block)
         self._form.feed(block)
         if self._form.found:
-            self._fruitful = self._size
-        elif self._size - self._fruitful > self._limits.gap:
+            self._size_at_entry = self._size
+        elif self._size - self._size_at_entry > self._limits.gap:
             raise Stop(f"{self._limits.gap:,} bytes without one complete entry")
 
-    def _found(self) -> Iterator[SitemapEntry]:
+    def _take_found(self) -> Iterator[SitemapEntry]:
         if self._form and self._form.found:
             found, self._form.found = self._form.found, []
             self.entries += len(found)
@@ -156,10 +156,10 @@ def _charset(head: bytes) -> tuple[str, int]:
         if head.startswith(mark):
             marks = 2 if head.startswith(mark, len(mark)) else 1  # two: joined by a careless program
             return codec, len(mark) * marks
-    for look, codec in _LOOKS:
+    for look, codec in _UTF_16_STARTS:
         if head.startswith(look):
             return codec, 0
-    declared = _DECLARED.match(head)
+    declared = _ENCODING.match(head)
     named = webencodings.lookup(declared[1].decode("ascii")) if declared else None
     # Whoever could be read as far as the declaration does not write UTF-16, whatever he declares.
     if named is None or named.name in ("utf-16le", "utf-16be", "x-user-defined"):

@@ -11,7 +11,7 @@ from typing import Final
 from comity_pages.signals.sitemaps.entries import Limits
 
 BLOCK: Final = 64 * 1024
-_JUDGED_FROM: Final = 1024 * 1024
+_MIN_JUDGED_BYTES: Final = 1024 * 1024
 _MAGIC: Final = b"\x1f\x8b"
 
 
@@ -69,7 +69,7 @@ class Unpacker:
             full = len(plain) == BLOCK  # more may wait inside although all input was taken
             chunk = self._inflate.unused_data if self._inflate.eof else self._inflate.unconsumed_tail
             yield from self._cut(plain)
-            if self._plain > max(_JUDGED_FROM, self._limits.ratio * (self._compressed - len(chunk))):
+            if self._plain > max(_MIN_JUDGED_BYTES, self._limits.ratio * (self._compressed - len(chunk))):
                 raise Stop(f"the gzip data expands to more than {self._limits.ratio} times its size")
 
     def _cut(self, piece: bytes) -> Iterator[bytes]:

@@ -55,7 +55,7 @@ _LEAVES: Final = frozenset(
 
 _ADDRESSES: Final = frozenset({"loc", "link", "guid", "image:loc"})
 # Stands for an address that is not one text: with elements in it, or stated twice. XML can hold no such character.
-_UNCLEAR: Final = "\0"
+_AMBIGUOUS: Final = "\0"
 _EXTRAS: Final = ("images", "news", "videos", "alternates")  # as SitemapUrl has them
 _NONE: Final = [()] * 4
 _NO_LINK: Final = "guid, not a link"
@@ -63,7 +63,7 @@ Opener = Callable[["Elements", dict[str, str]], None]
 Closer = Callable[["Elements"], None]
 
 
-class _DeclaredElsewhere(Exception):
+class _ExternalDoctype(Exception):
     """The document type has ended, and it refers to declarations outside of the document."""
 
 
@@ -84,14 +84,14 @@ class Elements:
         self._total = 0
         self._depth = 0
         self._deepest = 0  # depth of the element that began last: one that ends elsewhere has others in it
-        self._own = ""
+        self._own_namespace = ""
         # Element name, namespace before it -> what to do: at its start, with its text, at its end.
         self._openers: dict[str, Opener | None] = {}
         self._leaves: dict[str, str] = {}
         self._closers: dict[str, Closer] = {}
         self._text: list[str] = []
         self._fields: dict[str, str] = {}
-        self._aside: dict[str, str] = {}
+        self._saved_fields: dict[str, str] = {}
         self._extras: dict[str, list[Any]] = {}  # what the extensions say, by the names of SitemapUrl
 
     # expat's callbacks: kept small, they run some ten times per entry
@@ -113,10 +113,10 @@ class Elements:
         self._depth = depth - 1
         leaf = self._leaves.get(name)
         if leaf is not None:
-            text = "".join(self._text) if depth == self._deepest else _UNCLEAR
+            text = "".join(self._text) if depth == self._deepest else _AMBIGUOUS
             known = self._fields.setdefault(leaf, text)
             if known != text and leaf in _ADDRESSES and known.strip() != text.strip():
-                self._fields[leaf] = _UNCLEAR
+                self._fields[leaf] = _AMBIGUOUS
             return
         closer = self._closers.get(name)
         if closer is not None:
@@ -127,13 +127,13 @@ class Elements:
         if self._depth == 1:
             if local not in _ROOTS:
                 raise Stop(f"the outermost element is <{local[:40]}>, not urlset, sitemapindex, rss or feed")
-            self.kind, self._own = _ROOTS[local], address
-        if address in ("", self._own):  # none at all: .NET writes xmlns="" on the entries
+            self.kind, self._own_namespace = _ROOTS[local], address
+        if address in ("", self._own_namespace):  # none at all: .NET writes xmlns="" on the entries
             space = "atom" if self.kind == "atom" and local in ("link", "source") else ""
         else:
             space = next((ours for part, ours in _NAMESPACES if part in address), "other")
         key = f"{space}:{local}" if space else local
-        opener, closer = _MEANT.get(key, (None, None))
+        opener, closer = _HANDLERS.get(key, (None, None))
         if closer is not None:
             self._closers[name] = closer
         if key in _LEAVES:
@@ -163,18 +163,18 @@ class Elements:
             self._fields[_NO_LINK] = ""
 
     def _open_source(self, _attributes: dict[str, str]) -> None:
-        self._aside = self._fields.copy()  # what follows is about the feed that the entry was taken from
+        self._saved_fields = self._fields.copy()  # what follows is about the feed that the entry was taken from
 
     def _close_source(self) -> None:
         self._fields.clear()
-        self._fields.update(self._aside)
+        self._fields.update(self._saved_fields)
 
     def _close_url(self) -> None:
         fields = self._fields
         loc = fields.get("loc", "").strip()
-        if not self._usable(loc):
+        if not self._is_usable(loc):
             return
-        lastmod, precision = _stated(fields.get("lastmod"))
+        lastmod, precision = _parse_date(fields.get("lastmod"))
         changefreq = fields.get("changefreq")
         if changefreq is not None:
             changefreq = changefreq.strip().lower()
@@ -188,8 +188,8 @@ class Elements:
 
     def _close_sitemap(self) -> None:
         loc = self._fields.get("loc", "").strip()
-        if self._usable(loc):
-            self.found.append(SitemapRef(loc, *_stated(self._fields.get("lastmod"))))
+        if self._is_usable(loc):
+            self.found.append(SitemapRef(loc, *_parse_date(self._fields.get("lastmod"))))
 
     def _close_item(self) -> None:
         fields = self._fields
@@ -197,7 +197,7 @@ class Elements:
         if not loc:  # RSS 2.0: a guid is the permanent link unless it says otherwise
             guid = fields.get("guid", "").strip()
             loc = guid if _NO_LINK not in fields and guid.startswith(("http://", "https://")) else ""
-        if self._usable(loc):
+        if self._is_usable(loc):
             date = fields.get("pubDate") or fields.get("dc:date")
             lastmod, precision = parse_feed(date.strip()) if date else (None, None)
             self.found.append(SitemapUrl(loc, lastmod, precision=precision))
@@ -205,8 +205,8 @@ class Elements:
     def _close_entry(self) -> None:
         fields = self._fields
         loc = fields.get("link", "").strip()
-        if self._usable(loc):
-            lastmod, precision = _stated(fields.get("updated") or fields.get("published"))
+        if self._is_usable(loc):
+            lastmod, precision = _parse_date(fields.get("updated") or fields.get("published"))
             self.found.append(SitemapUrl(loc, lastmod, precision=precision))
 
     def _close_image(self) -> None:
@@ -216,27 +216,27 @@ class Elements:
 
     def _close_news(self) -> None:
         title, name, language = map(self._take, ("news:title", "news:name", "news:language"))
-        self._keep("news", News(title, name, language, _stated(self._take("news:publication_date"))[0]))
+        self._keep("news", News(title, name, language, _parse_date(self._take("news:publication_date"))[0]))
 
     def _close_video(self) -> None:
         title, description = self._take("video:title"), self._take("video:description")
         thumbnail, content, player = map(self._take, ("video:thumbnail_loc", "video:content_loc", "video:player_loc"))
         duration = self._take("video:duration") or ""
         seconds = int(duration) if duration.isascii() and duration.isdigit() and len(duration) < 10 else None
-        published, _ = _stated(self._take("video:publication_date"))
+        published, _ = _parse_date(self._take("video:publication_date"))
         self._keep("videos", Video(title, description, thumbnail, content, player, seconds, published))
 
     def _take(self, key: str) -> str | None:
         text = self._fields.pop(key, "").strip()
-        return text if text and text != _UNCLEAR else None
+        return text if text and text != _AMBIGUOUS else None
 
     def _keep(self, kind: str, value: Any) -> None:
         kept = self._extras.setdefault(kind, [])
         if len(kept) < self._limits.extras:
             kept.append(value)
 
-    def _usable(self, loc: str) -> bool:
-        if loc and len(loc) <= self._limits.loc and loc != _UNCLEAR:
+    def _is_usable(self, loc: str) -> bool:
+        if loc and len(loc) <= self._limits.loc and loc != _AMBIGUOUS:
             if self._total == self._limits.entries:
                 raise Stop(f"more than {self._limits.entries:,} entries")
             self._total += 1
@@ -246,7 +246,7 @@ class Elements:
 
 
 # Elements, by their names here, and what is done at their start and at their end.
-_MEANT: Final[dict[str, tuple[Opener | None, Closer | None]]] = {
+_HANDLERS: Final[dict[str, tuple[Opener | None, Closer | None]]] = {
     "url": (Elements._open, Elements._close_url),
     "sitemap": (Elements._open, Elements._close_sitemap),
     "item": (Elements._open, Elements._close_item),
@@ -278,7 +278,7 @@ class XmlEntries(Elements):
         self._mark = mark
         self._begun = False
         self._before = Position(0, 0)  # bytes and line ends passed over before the first `<`
-        self._typed = False  # a document type declared elsewhere has been passed over
+        self._has_doctype = False  # a document type declared elsewhere has been passed over
         self._prolog: list[bytes] | None = []  # what the parser has been given, until the outermost element
         self._parser = self._new_parser()
 
@@ -298,18 +298,18 @@ class XmlEntries(Elements):
 
     def feed(self, block: bytes) -> None:
         if self._decoder is None:
-            self._parse(block if self._begun else self._bare(block), False)
+            self._parse(block if self._begun else self._strip_start(block), False)
         else:
             text = self._decoder.decode(block[self._mark :])
             self._mark = 0
-            self._parse(text.encode() if self._begun else self._bare(text.encode()), False)
+            self._parse(text.encode() if self._begun else self._strip_start(text.encode()), False)
         if len(self._parser.intern) > _NAMES:
             raise Stop(f"more than {_NAMES:,} different element and attribute names: not a sitemap")
 
     def close(self) -> None:
         self._parse(self._decoder.decode(b"", True).encode() if self._decoder else b"", True)
 
-    def _bare(self, text: bytes) -> bytes:
+    def _strip_start(self, text: bytes) -> bytes:
         """The first text without its mark and without white space, which is forbidden here, common and harmless."""
         self._begun = True
         bare = text[self._mark :].lstrip()
@@ -324,7 +324,7 @@ class XmlEntries(Elements):
             self._parser.Parse(text, last)
             if self._depth:
                 self._prolog = None
-        except _DeclaredElsewhere:
+        except _ExternalDoctype:
             self._parse_rest(last)
         except expat.ExpatError as error:
             raise Stop(f"damaged XML: {expat.ErrorString(error.code)}") from None
@@ -336,7 +336,7 @@ class XmlEntries(Elements):
         """
         index, line = self._parser.CurrentByteIndex, self._parser.CurrentLineNumber
         rest = b"".join(self._prolog or ())[index + 1 :]
-        self._typed = True
+        self._has_doctype = True
         self._before = Position(self._before.byte + index + 1, self._before.line + line - 1)
         self._prolog = []
         self._parser = self._new_parser()
@@ -345,16 +345,16 @@ class XmlEntries(Elements):
     def _doctype(self, _name: str, system: str | None, public: str | None, internal: int) -> None:
         if internal:
             raise Stop("a document type with declarations of its own (entities) is refused")
-        if self._typed:
+        if self._has_doctype:
             raise Stop("a second document type")
         if system or public:
             self._parser.EndDoctypeDeclHandler = self._doctype_end
 
     def _doctype_end(self) -> None:
-        raise _DeclaredElsewhere
+        raise _ExternalDoctype
 
 
-def _stated(text: str | None) -> StatedDate:
+def _parse_date(text: str | None) -> StatedDate:
     return parse_w3c(text.strip()) if text else (None, None)
 
 

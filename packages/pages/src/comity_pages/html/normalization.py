@@ -18,9 +18,9 @@ _PLAYERS: Final = re.compile(
     r"(?:embed|e/|v/|video|player|tracks|playlist|talks|plugins/video|EmbeddedPlayer|\?|[\w-]+/podcast)",
     re.IGNORECASE,
 )
-_SOURCES: Final = ("src", "data-src", "data-lazy-src", "data-litespeed-src")
+_SRC_ATTRIBUTES: Final = ("src", "data-src", "data-lazy-src", "data-litespeed-src")
 # Elements that stand for a player, the attribute with the id of what it plays, and where that is.
-_LITE: Final = {
+_PLAYER_ELEMENTS: Final = {
     "lite-youtube": ("videoid", "https://www.youtube.com/watch?v="),
     "amp-youtube": ("data-videoid", "https://www.youtube.com/watch?v="),
     "lite-vimeo": ("videoid", "https://vimeo.com/"),
@@ -28,17 +28,17 @@ _LITE: Final = {
 }
 _ID: Final = re.compile(r"[\w-]{1,40}")
 _FILE: Final = re.compile(r"\.(?:jpe?g|png|webp|avif|gif|svg)(?:[?#]|$)", re.IGNORECASE)
-_TABULAR: Final = {"ltx_tabular": "table", "ltx_thead": "thead", "ltx_tbody": "tbody", "ltx_tr": "tr", "ltx_td": "td"}
+_LATEXML: Final = {"ltx_tabular": "table", "ltx_thead": "thead", "ltx_tbody": "tbody", "ltx_tr": "tr", "ltx_td": "td"}
 """Classes by which LaTeXML writes a table in elements that may stand in a sentence."""
-_LISTS: Final = ("bulleted-list", "numbered-list", "to-do-list")
+_NOTION_LISTS: Final = ("bulleted-list", "numbered-list", "to-do-list")
 """Classes of the lists of Notion, in each of which one item stands."""
-_OF_ITEMS: Final = frozenset(("ul", "ol", "menu", "dir"))
-_GOOGLE: Final = re.compile(r"(?:^|\s)(lst-kix_[\w-]{1,60}?)-(\d)(?:\s|$)")
+_LIST_ELEMENTS: Final = frozenset(("ul", "ol", "menu", "dir"))
+_GOOGLE_LIST: Final = re.compile(r"(?:^|\s)(lst-kix_[\w-]{1,60}?)-(\d)(?:\s|$)")
 """The class of a list of Google Docs, and of those made here of Word's: which it is, the level of all its items."""
-_WORD: Final = re.compile(r"(?i)mso-list\s*:\s*(l\d{1,4})\s+level(\d)")
+_WORD_LIST: Final = re.compile(r"(?i)mso-list\s*:\s*(l\d{1,4})\s+level(\d)")
 _MARKER: Final = re.compile(r"(?i)mso-list\s*:\s*ignore")
-_COUNTED: Final = re.compile(r"\(?(?:(\d{1,6})|[a-zA-Z]{1,5})[.)]")
-_TOOLS: Final = re.compile(
+_ITEM_NUMBER: Final = re.compile(r"\(?(?:(\d{1,6})|[a-zA-Z]{1,5})[.)]")
+_TOOL_CLASS: Final = re.compile(
     r"(?:^|\s)(?:mw-editsection|material-(?:icons|symbols)(?:-\w+)?|twoslash-popup-container)(?:\s|$)"
 )
 """Classes of links that edit the page, of icons whose text is the name of a glyph, of what explains code at a touch."""
@@ -46,28 +46,28 @@ _TOOLS: Final = re.compile(
 
 def normalize_markup(tree: Tree) -> None:
     """Replace a page's own kinds of players, images, lists and tools with the elements that later passes know."""
-    for node in tree.holding(("mw-editsection", "material-", "twoslash-"), ("span", "div", "i")):
-        node.skipped |= _TOOLS.search(node.attributes.get("class", "")) is not None
+    for node in tree.find_by_class_or_id(("mw-editsection", "material-", "twoslash-"), ("span", "div", "i")):
+        node.skipped |= _TOOL_CLASS.search(node.attributes.get("class", "")) is not None
     for node in tree.all("iframe", "amp-iframe"):
-        source = next((node.attributes[name] for name in _SOURCES if "//" in node.attributes.get(name, "")), "")
+        source = next((node.attributes[name] for name in _SRC_ATTRIBUTES if "//" in node.attributes.get(name, "")), "")
         if (match := _PLAYERS.match(source.strip())) is not None:
             _become(node, "audio" if match["audio"] else "video", source)
-    for name, (attribute, place) in _LITE.items():
+    for name, (attribute, place) in _PLAYER_ELEMENTS.items():
         for node in tree.all(name):
             if _ID.fullmatch(identity := node.attributes.get(attribute, "")):
                 node.attributes.setdefault("title", node.attributes.get("playlabel", ""))
                 _become(node, "video", place + identity)
     if stated := hidden.white_space(tree):
-        kept = dict.fromkeys((tree.root, *tree.root.below()), "")
+        kept = dict.fromkeys((tree.root, *tree.root.descendants()), "")
         for node in kept:
             if node.name not in ("pre", "code", "textarea"):
                 kept[node] = stated.get(node) or kept.get(node.parent or node, "")
         for node, effect in kept.items():
             if effect in ("keeps_space", "keeps_lines"):
                 _keep_space(node, gaps=effect == "keeps_space")
-    for node in tree.holding(tuple(_TABULAR), ("span",)):
+    for node in tree.find_by_class_or_id(tuple(_LATEXML), ("span",)):
         _become_tabular(tree, node)
-    joined = {node.parent for node in tree.holding((*_LISTS, "lst-kix_"), ("ul", "ol"))}
+    joined = {node.parent for node in tree.find_by_class_or_id((*_NOTION_LISTS, "lst-kix_"), ("ul", "ol"))}
     written = [
         node for node in tree.styled if node.name == "p" and "mso-list" in node.attributes.get("style", "").lower()
     ]
@@ -79,14 +79,14 @@ def normalize_markup(tree: Tree) -> None:
     for around in joined:
         if around is not None:
             _join_lists(around)
-    for node in tree.holding(("checkbox-on", "checkbox-off"), ("div",)):
-        node.name, node.apart = "input", False
+    for node in tree.find_by_class_or_id(("checkbox-on", "checkbox-off"), ("div",)):
+        node.name, node.block_level = "input", False
         node.attributes |= {"type": "checkbox"} | (
             {"checked": ""} if "checkbox-on" in node.attributes.get("class", "") else {}
         )
     for node in tree.all("video", "audio"):  # what else stands in it is for who cannot play it
         node.children = [each for each in node.elements() if each.name == "source"]
-        node.blocky = False
+        node.has_blocks = False
     for node in tree.all("amp-img", "amp-anim"):
         _become(node, "img", node.attributes.get("src", ""))
     _show_images(tree)
@@ -96,7 +96,7 @@ def _keep_space(node: Node, *, gaps: bool) -> None:
     """Keep the line breaks of a text, and its wide gaps, whose style shows them (`white-space: pre`, `pre-line`)."""
     children: list[Node | Text] = []
     for each in node.children:
-        if not isinstance(each, Text) or (each.text.isspace() and (node.blocky or "\n" not in each.text)):
+        if not isinstance(each, Text) or (each.text.isspace() and (node.has_blocks or "\n" not in each.text)):
             children.append(each)
             continue
         for number, line in enumerate(each.text.replace("\r\n", "\n").split("\n")):
@@ -111,35 +111,35 @@ def new_element(name: str, like: Node, parent: Node | None) -> Node:
     node = Node()
     node.name, node.parent, node.number, node.words, node.kept_words = name, parent, like.number, 0, 0
     node.attributes, node.children = {}, []
-    node.skipped = node.apart = node.blocky = False
+    node.skipped = node.block_level = node.has_blocks = False
     return node
 
 
 def _become_tabular(tree: Tree, node: Node) -> None:
-    name = next((_TABULAR[each] for each in node.attributes.get("class", "").split() if each in _TABULAR), "")
+    name = next((_LATEXML[each] for each in node.attributes.get("class", "").split() if each in _LATEXML), "")
     if name:
-        node.name, node.apart = name, True
-        tree.named.setdefault(name, []).append(node)
-        for each in node.around()[1:]:
-            each.blocky = True
+        node.name, node.block_level = name, True
+        tree.by_name.setdefault(name, []).append(node)
+        for each in node.ancestors()[1:]:
+            each.has_blocks = True
 
 
 def _list_of(tree: Tree, node: Node) -> Node | None:
     """The list of one item that a paragraph of Word's is, without the marker that stands in it as text; None for one
     that goes on with an item."""
-    place = _WORD.search(node.attributes["style"])
-    marker = next((each for each in node.below("span") if _MARKER.search(each.attributes.get("style", ""))), None)
+    place = _WORD_LIST.search(node.attributes["style"])
+    marker = next((each for each in node.descendants("span") if _MARKER.search(each.attributes.get("style", ""))), None)
     if marker is None or place is None:
         return None
-    counted = _COUNTED.fullmatch(marker.text().strip())
+    counted = _ITEM_NUMBER.fullmatch(marker.text().strip())
     found = new_element("ol" if counted else "ul", node, node.parent)
     found.attributes["class"] = f"lst-kix_{place[1]}-{max(int(place[2]) - 1, 0)}"
     if counted and counted[1]:
         found.attributes["start"] = counted[1]
-    found.children, found.apart, found.blocky = [node], True, True
+    found.children, found.block_level, found.has_blocks = [node], True, True
     node.name, node.parent, marker.children = "li", found, []
     for each in (found, node):
-        tree.named.setdefault(each.name, []).append(each)
+        tree.by_name.setdefault(each.name, []).append(each)
     return found
 
 
@@ -148,7 +148,7 @@ def _join_lists(around: Node) -> None:
     children: list[Node | Text] = []
     open_lists: list[tuple[int, str, Node]] = []
     for each in around.children:
-        place = _place(each) if isinstance(each, Node) else None
+        place = _list_level(each) if isinstance(each, Node) else None
         if place is None or not isinstance(each, Node):
             if not open_lists or not isinstance(each, Text) or each.text.strip():
                 children.append(each)
@@ -172,7 +172,7 @@ def _join_lists(around: Node) -> None:
             open_lists.clear()
         else:
             last.children.append(each)
-            last.blocky, each.parent = True, last
+            last.has_blocks, each.parent = True, last
         open_lists.append((level, which, each))
     around.children = children
 
@@ -181,8 +181,8 @@ def gather_items(tree: Tree) -> None:
     """Have items that stand in no list, which a browser draws as those of one, stand in one. What is content is decided
     before: that knows lists by their elements.
     """
-    for around in {node.parent for node in tree.named.get("li", ()) if node.parent is not None}:
-        if around.name not in _OF_ITEMS:
+    for around in {node.parent for node in tree.by_name.get("li", ()) if node.parent is not None}:
+        if around.name not in _LIST_ELEMENTS:
             _gather(around)
 
 
@@ -193,7 +193,7 @@ def _gather(around: Node) -> None:
         if isinstance(each, Node) and each.name == "li":
             if items is None:
                 items = new_element("ul", each, around)
-                items.apart, items.blocky = each.apart, True
+                items.block_level, items.has_blocks = each.block_level, True
                 children.append(items)
             each.parent = items
             items.children.append(each)
@@ -203,20 +203,20 @@ def _gather(around: Node) -> None:
     around.children = children
 
 
-def _place(node: Node) -> tuple[int, str] | None:
+def _list_level(node: Node) -> tuple[int, str] | None:
     """The level of a list that is part of one, and which that is."""
     if node.name not in ("ul", "ol"):
         return None
     stated = node.attributes.get("class", "")
-    if stated in _LISTS:
+    if stated in _NOTION_LISTS:
         return 0, stated
-    found = _GOOGLE.search(stated)
+    found = _GOOGLE_LIST.search(stated)
     return (int(found[2]), f"{node.name} {found[1]}") if found is not None else None
 
 
 def _become(node: Node, name: str, source: str) -> None:
     node.name = name
-    node.skipped = node.apart = node.blocky = False
+    node.skipped = node.block_level = node.has_blocks = False
     node.attributes["src"] = source
     node.children = []
 
@@ -227,10 +227,10 @@ def _show_images(tree: Tree) -> None:
     known: set[str] = set()  # and their addresses
     without: list[tuple[Node, Node]] = []
     shown: set[Node] = set()
-    if not tree.named.get("noscript"):
+    if not tree.by_name.get("noscript"):
         return
     for node in tree.all("img", "amp-img"):
-        around = next((each for each in node.around()[1:5] if each.name == "noscript" and each.skipped), None)
+        around = next((each for each in node.ancestors()[1:5] if each.name == "noscript" and each.skipped), None)
         if around is not None:
             without.append((node, around))
             continue

@@ -12,11 +12,11 @@ from typing import Final, Literal
 
 Kind = Literal["zero_width", "bidi_control", "tag_characters"]
 
-_JOINING: Final = (
+_JOINING_SCRIPTS: Final = (
     "\u0600-\u08ff\u0900-\u0dff\u0f00-\u109f\u1700-\u180a\u1810-\u18af\u1900-\u1aaf\u1b00-\u1c4f\ua800-\uabff"
     "\ufb50-\ufdff\ufe70-\ufefc\U00010a00-\U00011fff\U0001e900-\U0001e95f"
 )
-_PICTURES: Final = "\u00a9\u00ae\u2190-\u2bff\u3030\u303d\u3297\u3299\U0001f000-\U0001faff"
+_PICTOGRAPHS: Final = "\u00a9\u00ae\u2190-\u2bff\u3030\u303d\u3297\u3299\U0001f000-\U0001faff"
 _IDEOGRAPHS: Final = "\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 _JAMO: Final = "\u1100-\u115e\u1161-\u11ff\ua960-\ua97c\ud7b0-\ud7fb"
 _TAG: Final = 0xE0000
@@ -35,7 +35,7 @@ _CHARACTERS: Final[tuple[tuple[Kind | None, str, re.Pattern[str]], ...]] = (
         re.compile(
             "[\u034f\u17b4\u17b5\u200b\u2060-\u2065\u3164\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3"
             "\U0001d173-\U0001d17a]|(?<!^)\ufeff"
-            f"|(?<![{_JOINING}])\u200c|(?<![{_JOINING}{_PICTURES}\ufe0f])\u200d"
+            f"|(?<![{_JOINING_SCRIPTS}])\u200c|(?<![{_JOINING_SCRIPTS}{_PICTOGRAPHS}\ufe0f])\u200d"
             f"|(?<![{_JAMO}])[\u115f\u1160](?![{_JAMO}])|(?<![\u1800-\u18af])[\u180b-\u180d\u180f]|\u180e"
         ),
     ),
@@ -55,19 +55,19 @@ _CHARACTERS: Final[tuple[tuple[Kind | None, str, re.Pattern[str]], ...]] = (
         "tag_characters",
         "runs of variation selectors",
         re.compile(
-            f"(?<![#*0-9\u1000-\u109f\ua840-\ua87f\u203c-\u218f{_PICTURES}{_IDEOGRAPHS}])[\ufe00-\ufe0f]"
+            f"(?<![#*0-9\u1000-\u109f\ua840-\ua87f\u203c-\u218f{_PICTOGRAPHS}{_IDEOGRAPHS}])[\ufe00-\ufe0f]"
             f"|(?<![{_IDEOGRAPHS}])[\U000e0100-\U000e01ef]"
         ),
     ),
 )
 # What the patterns that tell of a kind may begin with, whatever stands around it: one class is found faster.
-_MAY_CARRY: Final = (
+_CARRIERS: Final = (
     "\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff"
     "\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
 )
-_SUSPECT: Final = re.compile(f"[{_MAY_CARRY}]")
+_SUSPECT: Final = re.compile(f"[{_CARRIERS}]")
 _ASCII: Final = bytes(range(128))
-_ANY: Final = re.compile(f"[\x00-\x08\x0b-\x1f\x7f-\x9f\xad{_MAY_CARRY}]")
+_INVISIBLE: Final = re.compile(f"[\x00-\x08\x0b-\x1f\x7f-\x9f\xad{_CARRIERS}]")
 
 
 def find_invisible(text: str) -> Iterator[tuple[Kind, int, int, int]]:
@@ -111,4 +111,4 @@ def remove_invisible(text: str, removed: Counter[str]) -> str:
 
 def escape_invisible(text: str) -> str:
     """A text in which every character that may not be seen stands as `\\u200b`."""
-    return _ANY.sub(lambda match: match[0].encode("unicode_escape").decode("ascii"), text)
+    return _INVISIBLE.sub(lambda match: match[0].encode("unicode_escape").decode("ascii"), text)

@@ -31,10 +31,10 @@ _ASIDE_END: Final = {"<!--": "-->", "<?": "?>", "<![CDATA[": "]]>", "": ">"}
 _NO_COMMENT: Final = re.compile("<!---?>")  # ends where it begins
 _LINK: Final = re.compile(r"<[a-z][a-z0-9+.-]{1,31}:[^\s<>]*+>", re.IGNORECASE)
 _TICKS: Final = re.compile("`+")
-_MATTERS: Final = re.compile(r"\b(?:hidden|style|popover|class|id|aria-hidden)\b", re.IGNORECASE)
+_HIDING_ATTRIBUTE: Final = re.compile(r"\b(?:hidden|style|popover|class|id|aria-hidden)\b", re.IGNORECASE)
 _MIB: Final = 1024 * 1024
-_RAW: Final = frozenset("script style title iframe noembed noframes textarea xmp".split())
-_KNOWN: Final = frozenset(
+_RAW_ELEMENTS: Final = frozenset("script style title iframe noembed noframes textarea xmp".split())
+_HTML_ELEMENTS: Final = frozenset(
     "a abbr address article aside audio b bdi bdo big blockquote body br button canvas caption center cite code"
     " col data dd del details dfn dialog dir div dl dt em embed fieldset figcaption figure font footer form frame"
     " h1 h2 h3 h4 h5 h6 head header hgroup hr html i iframe img input ins kbd label legend li link main map mark"
@@ -46,7 +46,7 @@ _SHOWN_ATTRIBUTES: Final = re.compile(
     r"""\s(?:href|src|alt|width|height|align|open|start|colspan|rowspan)\s*+=\s*+(?:"[^"]*+"|'[^']*+'|[^\s>]*+)""",
     re.IGNORECASE,
 )
-_UNSEEN: Final = frozenset("script style title template noscript iframe object noembed noframes datalist head".split())
+_NO_TEXT: Final = frozenset("script style title template noscript iframe object noembed noframes datalist head".split())
 _MARK: Final = re.compile("/\\*\ue000([0-9]+)\\*/")
 _DEFINITION: Final = re.compile(
     r"^(?P<before>[ \t>]*)\[(?P<label>(?:[^\[\]\\]|\\.){1,999}+)\]:[ \t]*+\n?[ \t>]*+(?P<target><[^<>\n]*+>|[^\s<]\S*+)"
@@ -59,7 +59,7 @@ _LINK_TITLE: Final = re.compile(r"(\]\([^()\s<>]*+)[ \t\n]++(?:\"[^\"\n]*+\"|'[^
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class VisibleMarkdown:
     """What a person sees of served Markdown.
 
     Attributes:
@@ -83,24 +83,24 @@ class _Piece:
     name: str = ""
 
 
-def seen(markdown: str, url: str = "") -> Seen:
+def remove_hidden(markdown: str, url: str = "") -> VisibleMarkdown:
     """What a person sees of Markdown that a site serves.
 
     Raises:
         ExtractionFailed: HTML in it is built to exhaust a parser.
     """
     removed: Counter[str] = Counter()
-    pieces = _Cutter(markdown, url).pieces()
+    pieces = _Splitter(markdown, url).pieces()
     visible = set(range(len(pieces)))
     found: list[HiddenText] = []
     if any(piece.kind not in ("text", "code") for piece in pieces):
-        tree = parse(_marked(markdown, pieces), url)
+        tree = parse(_with_marks(markdown, pieces), url)
         try:
-            found, visible = _visible(tree, pieces)
+            found, visible = _find_visible(tree, pieces)
         finally:
-            tree.take_apart()
-    said = (words for piece in pieces for words in _unshown(piece.kind, markdown[piece.start : piece.end]))
-    found = [*hidden.in_text(markdown), *hidden.in_comments(said), *found]
+            tree.release()
+    said = (words for piece in pieces for words in _unrendered_texts(piece.kind, markdown[piece.start : piece.end]))
+    found = [*hidden.find_in_text(markdown), *hidden.find_in_comments(said), *found]
     before = True
     for number, piece in enumerate(pieces):
         if piece.kind == "comment":
@@ -110,11 +110,11 @@ def seen(markdown: str, url: str = "") -> Seen:
         shown = number in visible
         removed["hidden elements"] += before and not shown
         before = shown
-    text = _written(markdown, pieces, visible, removed)
-    return Seen(text, tuple(replace(each, kept=True) for each in found), +removed)
+    text = _write(markdown, pieces, visible, removed)
+    return VisibleMarkdown(text, tuple(replace(each, kept=True) for each in found), +removed)
 
 
-def _unshown(kind: str, text: str) -> Iterator[str]:
+def _unrendered_texts(kind: str, text: str) -> Iterator[str]:
     """What no renderer shows: comments, definitions and titles of links (`[//]: # (...)` is a comment too)."""
     if kind == "comment":
         yield text.removeprefix("<!--")
@@ -123,7 +123,7 @@ def _unshown(kind: str, text: str) -> Iterator[str]:
         yield from (match[0] for match in _LINK_TITLE.finditer(text))
 
 
-def _marked(markdown: str, pieces: list[_Piece]) -> str:
+def _with_marks(markdown: str, pieces: list[_Piece]) -> str:
     """HTML with the pieces' text in it, and a mark in each; a closing tag has its mark before it."""
     out: list[str] = []
     for number, piece in enumerate(pieces):
@@ -138,22 +138,22 @@ def _marked(markdown: str, pieces: list[_Piece]) -> str:
     return "".join(out)
 
 
-def _visible(tree: Tree, pieces: list[_Piece]) -> tuple[list[HiddenText], set[int]]:
+def _find_visible(tree: Tree, pieces: list[_Piece]) -> tuple[list[HiddenText], set[int]]:
     """What the HTML hides, and the numbers of the pieces that are seen."""
     places: list[tuple[Node, list[int]]] = []
-    for node in (tree.root, *tree.root.below()):
+    for node in (tree.root, *tree.root.descendants()):
         for child in node.children:
             if isinstance(child, Text) and (numbers := [int(each) for each in _MARK.findall(child.text)]):
                 child.text = _MARK.sub("", child.text)
                 places.append((node, numbers))
-    found, removed = hidden.elements(tree, scripts=False)
-    removed |= {node for name in _UNSEEN for node in tree.named.get(name, ())}
-    visible = {number for node, numbers in places if removed.isdisjoint(node.around()) for number in numbers}
-    visible -= {number for number, piece in enumerate(pieces) if piece.kind == "raw" and piece.name in _UNSEEN}
+    found, removed = hidden.find_hidden(tree, scripts=False)
+    removed |= {node for name in _NO_TEXT for node in tree.by_name.get(name, ())}
+    visible = {number for node, numbers in places if removed.isdisjoint(node.ancestors()) for number in numbers}
+    visible -= {number for number, piece in enumerate(pieces) if piece.kind == "raw" and piece.name in _NO_TEXT}
     return found, visible
 
 
-def _written(markdown: str, pieces: list[_Piece], visible: set[int], removed: Counter[str]) -> str:
+def _write(markdown: str, pieces: list[_Piece], visible: set[int], removed: Counter[str]) -> str:
     """The text of what is seen: tags with the attributes that show, links without titles, definitions that are used."""
     used = {_label(match[1]) for match in _LABEL.finditer(markdown)}
 
@@ -187,7 +187,7 @@ def _label(text: str) -> str:
     return " ".join(text.split()).casefold()
 
 
-class _Cutter:
+class _Splitter:
     """Cuts a text into pieces: code, tags, what else is no text, and all else."""
 
     def __init__(self, text: str, url: str) -> None:
@@ -284,10 +284,10 @@ class _Cutter:
             self.spend(limit - first)
             return "", "", -1
         name, closing = match[1].lower(), text[first + 1] == "/"
-        if name in _RAW and not closing:
+        if name in _RAW_ELEMENTS and not closing:
             end = re.compile(rf"</{name}(?=[\s/>])", re.IGNORECASE).search(text, match.end())
             return "raw", name, (text.find(">", end.end()) + 1 if end is not None else 0) or len(text)
-        if name not in _KNOWN and not (name in self.opened if closing else _MATTERS.search(match[2])):
+        if name not in _HTML_ELEMENTS and not (name in self.opened if closing else _HIDING_ATTRIBUTE.search(match[2])):
             return "", "", -1
         self.opened.add(name)
         return "tag", name, match.end()
