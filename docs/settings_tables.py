@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 from typing import get_args
 
-from comity.configuration import ALIASES, settings_classes, words_of_setting
+from comity.configuration import ALIASES, CrawlJob, settings_classes, words_of_setting
 from comity_robots.fields import SettingField, settings_of
 
 DOCUMENT = Path(__file__).with_name("settings.md")
@@ -24,7 +24,7 @@ def row(field: SettingField) -> str:
 
 def tables(text: str) -> str:
     """The document with its tables as the classes have them; each stands below a heading that names its class."""
-    for kind in settings_classes():
+    for kind in (*settings_classes(), CrawlJob):
         lines = ["| setting | default | meaning |", "|---|---|---|", *map(row, settings_of(kind).values())]
         pattern = rf"(?<=\({kind.__name__}\)\n)(\|[^\n]*\n)+"
         text = re.sub(pattern, lambda _, lines=lines: "\n".join(lines) + "\n", text)

@@ -16,7 +16,7 @@ from comity.files import open_regular
 from comity.net.client_settings import ClientSettings
 from comity.policy import Policy
 from comity.policy.presets import bundle
-from comity_robots.fields import SettingField, field_docs, settings_of
+from comity_robots.fields import SettingField, check, field_docs, setting, settings_of
 
 if TYPE_CHECKING:
     from comity.crawler.crawl_settings import CrawlSettings
@@ -58,6 +58,36 @@ def field_of(name: str) -> SettingField | None:
     return _OF_REQUESTS.get(name) or every_setting().get(name)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CrawlJob:
+    """What a settings file that was named says of a crawl beside its settings; `comity crawl` alone uses it.
+
+    Attributes:
+        seeds: URLs to start from.
+        urls: a file of such URLs.
+        output: the folder for the results; then the command begins, resumes or refreshes the crawl, whichever is due.
+        format: how the results are written.
+        log: a file for the log.
+        metrics: where metrics are served: `[ADDRESS:]PORT`.
+        report: a file for the report as HTML, written at the end.
+        workers: processes that share the crawl.
+        ok_if_some_failed: whether the exit code is 0 even if some pages failed.
+    """
+
+    seeds: tuple[str, ...] = ()
+    urls: str | None = setting(None, path=True)
+    output: str | None = setting(None, path=True)
+    format: str | None = None
+    log: str | None = setting(None, path=True)
+    metrics: str | None = None
+    report: str | None = setting(None, path=True)
+    workers: int = setting(1, least=1)
+    ok_if_some_failed: bool = False
+
+    def __post_init__(self) -> None:
+        check(self)
+
+
 class Setting(NamedTuple):
     """One setting in force.
 
@@ -79,6 +109,7 @@ class Configuration:
         chosen: the settings that do not come from the defaults, by name, as they were given.
         unknown: COMITY_* variables that are no setting: misspelt, perhaps.
         unnamed: the settings in force that come from a comity.toml of the current folder that nobody named.
+        job: what a file that was named says of a crawl, where it says something; `job_file`: its name.
     """
 
     policy: Policy
@@ -86,6 +117,8 @@ class Configuration:
     chosen: Mapping[str, Setting]
     unknown: tuple[str, ...]
     unnamed: tuple[str, ...] = ()
+    job: CrawlJob | None = None
+    job_file: str = ""
 
     @cached_property
     def crawl(self) -> "CrawlSettings":
@@ -113,8 +146,10 @@ class Configuration:
 
     @property
     def arguments(self) -> Mapping[str, Any]:
-        """What was given as arguments, by name, in the form in which it is kept."""
-        return {name: each.value for name, each in self.settings.items() if each.origin == "argument"}
+        """What was given as arguments, or by the file that names the crawl's folder, by name, in the form in which it
+        is kept."""
+        typed = ("argument", self.job_file if self.job is not None and self.job.output is not None else "argument")
+        return {name: each.value for name, each in self.settings.items() if each.origin in typed}
 
 
 def load(file: Path | None = None, *, unnamed: bool = True, **arguments: Any) -> Configuration:
@@ -134,10 +169,11 @@ def load(file: Path | None = None, *, unnamed: bool = True, **arguments: Any) ->
     if file is None and os.environ.get(NAMING):
         file = Path(os.environ[NAMING])
     found: dict[str, Setting] = {}
+    said: dict[str, Any] = {}
     if file is not None:
-        found |= _from_file(file)
+        found |= _from_file(file, said)
     elif unnamed and os.path.lexists(FILE):
-        found |= _from_file(Path(FILE), named=False)
+        found |= _from_file(Path(FILE))
     lying = dict(found) if file is None else {}
     if variables:
         found |= _from_environment()
@@ -159,7 +195,9 @@ def load(file: Path | None = None, *, unnamed: bool = True, **arguments: Any) ->
     if variables:
         known = {PREFIX + name.upper() for name in (*every_setting(), *ALIASES)}
         unknown = tuple(sorted(name for name in variables if name.upper() not in known))
-    made = Configuration(_made(Policy, chosen), _made(ClientSettings, chosen), chosen, unknown, tuple(lying))
+    made = Configuration(
+        _made(Policy, chosen), _made(ClientSettings, chosen), chosen, unknown, tuple(lying), _job(said, file), str(file)
+    )
     if not chosen.keys() <= _OF_REQUESTS.keys():
         _ = made.crawl  # says now what is not allowed
     return made
@@ -186,7 +224,7 @@ def _check_stricter(given: Mapping[str, Setting], bundle: Mapping[str, Setting])
 def words_of_setting(name: str) -> str:
     """Return what a setting means, in a sentence or two; empty where docstrings are left out (`python -OO`)."""
     words = {"preset": "a bundle of settings, such as `google`; anything may still be set otherwise."}
-    for kind in settings_classes():
+    for kind in (*settings_classes(), CrawlJob):
         words |= field_docs(kind)
     return re.sub(r"\bNone\b", "`none`", words.get(name, "")).replace("`math.inf`", "`inf`")
 
@@ -241,9 +279,19 @@ def _from_environment() -> dict[str, Setting]:
     }
 
 
-def _from_file(path: Path, *, named: bool = True) -> dict[str, Setting]:
-    """TOML knows no null, so `none` is written instead; numbers may have units, a list of one no brackets."""
+def _job(said: Mapping[str, Any], file: Path | None) -> CrawlJob | None:
+    try:
+        return CrawlJob(**said) if said else None
+    except InvalidSetting as error:
+        raise InvalidSetting(f"{file}: {error.args[0]}", hint=error.hint) from None
+
+
+def _from_file(path: Path, job: dict[str, Any] | None = None) -> dict[str, Setting]:
+    """TOML knows no null, so `none` is written instead; numbers may have units, a list of one no brackets. `job`: takes
+    what is said of a crawl, for which the file has to be named."""
     import tomllib  # late: where there is no file it is not needed
+
+    named = job is not None
 
     try:
         with path.open("rb") if named else open_regular(path) as file:
@@ -260,7 +308,16 @@ def _from_file(path: Path, *, named: bool = True) -> dict[str, Setting]:
     except ValueError as error:  # tomllib's, with the line; or of text that is not UTF-8
         raise InvalidSetting(f"{path} is not TOML: {error}") from None
     found = {}
+    of_job = settings_of(CrawlJob)
     for name, value in _resolve_aliases(values, str(path)).items():
+        if name in of_job:
+            if job is None:
+                raise InvalidSetting(
+                    f"{path} in this folder, which nobody named, sets {name}: only a file that is named may",
+                    hint=f"if the file is yours, name it: --config {path}, or {NAMING}={path}",
+                )
+            job[name] = of_job[name].read(value) if isinstance(value, str) else value
+            continue
         if (field := field_of(name)) is None:
             raise InvalidSetting(
                 f"{path}: {name!r} is not a setting{did_you_mean(name)}", hint="comity settings lists them"

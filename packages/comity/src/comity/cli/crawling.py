@@ -22,20 +22,22 @@ from comity.cli.exits import Exit
 from comity.cli.input_files import read, urls_in
 from comity.cli.logs import logging_to
 from comity.cli.metrics import serving
-from comity.cli.options import as_option, as_typed, loaded
+from comity.cli.options import as_option, as_typed, is_typed, loaded
 from comity.cli.summary import is_blocked, print_summary, resume_command
+from comity.cli.systemd import units
 from comity.cli.terminal import error_line, nonblocking, print_out
-from comity.configuration import PREFIX, Configuration, every_setting
+from comity.configuration import PREFIX, Configuration, CrawlJob, every_setting
 from comity.crawler import Crawler, CrawlSettings
 from comity.crawler.cluster.worker_process import COMMAND
 from comity.crawler.cluster.workers import LEASE_SECONDS, Workers
 from comity.crawler.crawler import ChosenPlugins
 from comity.crawler.observe.stats import shown
+from comity.crawler.output.formats import FORMATS
 from comity.crawler.output.plugins import SchemaExpander, look_in
 from comity.crawler.run import checkpoint
 from comity.crawler.run.checkpoint import RightsNotGiven, rights_in
 from comity.crawler.run.recrawl import not_begun
-from comity.crawler.storage.folder import FolderStorage
+from comity.crawler.storage.folder import FolderStorage, due
 from comity.crawler.storage.manifest import stored_in
 from comity.crawler.storage.open_crawl import open_crawl
 from comity.crawler.storage.stored_config import OF_THE_RUN, StoredConfig, settings_to_dict
@@ -59,6 +61,7 @@ INTERPRETED: Final = (
 )
 DEMO_DELAY_SECONDS: Final = 0.2  # seconds; the demo site is ours
 _ALWAYS_SHOWN: Final = frozenset(("agent", "min_interval", "mode"))  # first of what a crawl goes on with
+_DUE: Final = {"begin": "beginning the crawl in", "resume": "resuming the crawl in", "refresh": "refreshing"}
 _LEASE: Final = SettingField(name="--lease", hint=float, unit="seconds")
 
 
@@ -87,6 +90,22 @@ class CrawlOptions(SimpleNamespace):
             raise InvalidSetting(
                 "--demo starts its own web site and cannot be combined with a URL, --resume or --refresh"
             )
+
+    def take(self, job: CrawlJob) -> None:
+        """Take over what a settings file says of the crawl, where nothing was typed in its place."""
+        said = {"folder": job.output, "urls": job.urls, "log": job.log, "report": job.report}
+        found: dict[str, Any] = {name: None if value is None else Path(value) for name, value in said.items()}
+        found["metrics"] = job.metrics
+        now = vars(self)
+        now |= {name: value for name, value in found.items() if now[name] is None}
+        now["url"] = (*now["url"], *job.seeds)
+        now["ok_if_some_failed"] |= job.ok_if_some_failed
+        if not is_typed("workers"):
+            self.workers = job.workers
+        if job.format is not None and self.format is None:
+            if job.format not in FORMATS:
+                raise InvalidSetting(f"format: {job.format!r} is not one of {', '.join(FORMATS)}")
+            self.form = job.format
 
     @property
     def mode(self) -> str | None:
@@ -120,6 +139,15 @@ def run_crawl(given: dict[str, Any]) -> Exit:
     typed.check()
     expander = typed.expander_name
     configuration = loaded(**settings)
+    if typed.print_systemd:
+        return _print_units(configuration)
+    if configuration.job is not None:
+        typed.take(configuration.job)
+        if typed.folder is not None and typed.mode is None and not (typed.join or typed.demo or typed.store):
+            word = due(typed.folder)
+            typed.resume, typed.refresh = word == "resume", word == "refresh"
+            if not typed.quiet:
+                error_line(f"{configuration.job_file}: {_DUE[word]} {typed.folder}")
     seeds = [*map(normalise, typed.url), *(urls_in(typed.urls) if typed.urls is not None else ())]
     console = Console(stderr=True)
     try:
@@ -169,6 +197,18 @@ def run_crawl(given: dict[str, Any]) -> Exit:
                 crawler.folder.mkdir(exist_ok=True)
             error_line(f"{crawler.folder} is as it was before: nothing of the crawl is kept")
         return code
+
+
+def _print_units(configuration: Configuration) -> Exit:
+    """Print systemd's units for the crawl that a settings file describes."""
+    job = configuration.job
+    if job is None or job.output is None or not (job.seeds or job.urls):
+        raise InvalidSetting(
+            "--print-systemd needs a settings file that says the whole crawl",
+            hint="write seeds and output into crawl.toml, then: comity crawl -c crawl.toml --print-systemd",
+        )
+    click.echo(units(Path(configuration.job_file)))
+    return Exit.DONE
 
 
 def _is_within(folder: Path, file: Path | None) -> bool:

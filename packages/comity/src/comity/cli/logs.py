@@ -1,6 +1,6 @@
 """Sends the log of a command to standard error or a file, one line per message, whatever a site sent."""
 
-import logging
+import logging.handlers
 import sys
 import time
 from collections.abc import Iterator
@@ -42,8 +42,8 @@ class OnConsole(logging.Handler):
             self.handleError(record)
 
 
-class ToFile(logging.FileHandler):
-    """Appends to a file; if that fails, it says so once and stops."""
+class ToFile(logging.handlers.WatchedFileHandler):
+    """Appends to a file, to a new one once it was moved away; if that fails, it says so once and stops."""
 
     full = False
 

@@ -234,7 +234,7 @@ class _Path(click.Path):
 
 PATH: Final = _Path()
 FILE: Final = _Path(allow_dash=True)
-_config: Final = partial(option, "--config", "FILE", "Settings file.", type=PATH)
+_config: Final = partial(option, "-c --config", "FILE", "Settings file.", type=PATH)
 CONFIG: Final = _config(otherwise="COMITY_CONFIG; else what comity.toml makes stricter")
 CONFIG_ALONE: Final = _config(otherwise="COMITY_CONFIG")
 PRESET: Final = option("--preset", "NAME", "A bundle of settings, such as google.", otherwise="rfc9309")

@@ -47,6 +47,8 @@ class CrawlSettings:
         max_pages_per_host: at most this many pages of a host; None for no limit.
         max_bytes_per_host: no new request to a host after this many bytes; None for no limit.
         max_seconds_per_host: no new request to a host this many seconds after the first; None for no limit.
+        min_free_disk: end the run when less of the disk of the results is free than this many bytes; it can be resumed.
+            None for no limit.
         follow_nofollow: whether links marked nofollow are followed.
         clean_urls: whether parameters that only track or name a session are taken off URLs (and those that
             robots.txt names with Clean-param).
@@ -92,6 +94,7 @@ class CrawlSettings:
     max_pages_per_host: int | None = setting(None, least=1, stricter="less")
     max_bytes_per_host: int | None = size(None, stricter="less")
     max_seconds_per_host: float | None = seconds(None, stricter="less")
+    min_free_disk: int | None = size(None, stricter="any")
     follow_nofollow: bool = False
     clean_urls: bool = setting(True, stricter="any")
     traps: bool = setting(True, stricter=(True, False))

@@ -26,6 +26,7 @@ from comity.crawler.output.formats import FORMATS
 _PARTS: Final = click.IntRange(1, 256)
 _LIMITS: Final = combine(
     *map(option_for, limits()),
+    option_for("min_free_disk"),
     option_for("max_depth"),
     option_for("scope"),
     option_for("include", metavar="PATTERN", multiple=True),
@@ -85,6 +86,7 @@ _WATCHING: Final = combine(
 @option_for("raw", is_flag=True, help="Write bodies to WARC and WACZ as they came over the wire.")
 @option("--report", "FILE", "Write a report as HTML at the end.", type=PATH)
 @option("--ok-if-some-failed", None, "Exit with 0 even if some pages failed.")
+@option("--print-systemd", None, "Print units that run the crawl of --config each week, and crawl nothing.")
 @option("--demo", None, "Crawl the bundled demo web site on loopback.")
 @option("--workers", "N", "Processes that share the crawl, each with its own hosts.", type=_PARTS, default=1)
 @option("--shards", "N", "Parts of a new crawl; it keeps them.", type=_PARTS, otherwise="2 for each worker")
@@ -104,7 +106,8 @@ _WATCHING: Final = combine(
 def crawl(**given: Any) -> Exit:
     """Crawl web sites.
 
-    A SIZE is in bytes, or like 50MB; a TIME in seconds, or like 10m. Exit code 0: done, 2: some pages failed (see
+    With -c FILE whose `output` names a folder, the crawl is begun, resumed or refreshed, whichever is due. A SIZE is in
+    bytes, or like 50MB; a TIME in seconds, or like 10m. Exit code 0: done, 2: some pages failed (see
     --ok-if-some-failed), 3: nothing could be reached, retry later, 130: stopped by Ctrl-C.
     """
     from comity.cli.crawling import run_crawl  # late: who wants help needs none of it

@@ -1,16 +1,19 @@
 """When what a crawl found out is made durable, and what follows once it is."""
 
 import asyncio
+import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from typing import Any, Final
 
+from comity.crawler.observe.stats import size
 from comity.crawler.run.control import Control
 from comity.crawler.run.results import ResultBuffer
 from comity.crawler.run.run_config import RunConfig, RunResources
 from comity.crawler.run.scheduler import Scheduler
 from comity.crawler.run.waits import Waits
+from comity.errors import StorageFull
 
 COMMIT_SECONDS: Final = 0.5  # seconds, for each shard of a process, which so commits as often as one crawl does
 MAX_COMMIT_SECONDS: Final = 2.0  # seconds, however many they are; one that has nothing to do commits at once
@@ -32,6 +35,7 @@ class Committer:
         state: Callable[[], dict[str, Any]],
     ) -> None:
         self._listeners = config.listeners
+        self._min_free, self._folder = config.settings.min_free_disk, config.folder
         self._resources = resources
         self._results = results
         self._waits = waits
@@ -110,6 +114,11 @@ class Committer:
                 errors.append(error)
         if errors:
             raise errors[0]
+        if self._min_free is not None and not final:
+            free = shutil.disk_usage(self._folder).free
+            if free < self._min_free:
+                what = f"{size(free)} are free for {self._folder}, less than min_free_disk, {size(self._min_free)}"
+                raise StorageFull(what, hint="make room, then continue with --resume")
 
     def _is_much(self) -> bool:
         pending, memory = self._results.unsaved.octets, self._results.memory

@@ -11,7 +11,7 @@ from contextlib import suppress
 from itertools import zip_longest
 from operator import itemgetter
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from comity.crawler.observe.snapshot import ShardStatus
 from comity.crawler.storage import orders
@@ -126,6 +126,25 @@ class FolderCrawl(StoredCrawl):
 
     def is_confirmed(self, order: Order) -> bool:
         return orders.is_confirmed(self.folder, order)
+
+
+def due(folder: Path) -> Literal["begin", "resume", "refresh"]:
+    """What the crawl in a folder is to do next: begin; go on, where it was stopped or cut off, or has reached nothing
+    and something waits; or look again at what it has."""
+    crawl = FolderCrawl(folder)
+    if not crawl.config().is_there:
+        return "begin"
+    ended = set() if crawl.manifest is None else {crawl.manifest.ended}
+    reached = waiting = 0
+    for number in range(crawl.shards):
+        if (opened := crawl.view(number)) is None:
+            continue
+        with opened as view:
+            stats = view.load_state("stats") or {}
+            ended.add(view.load_state(ENDED))
+            reached += sum(stats.get(name, 0) for name in ("pages", "unchanged", "gone"))
+            waiting += _waiting(view)
+    return "refresh" if ended == {FINISHED} and (reached or not waiting) else "resume"
 
 
 def waiting_in(frontiers: Iterable[Path]) -> int:

@@ -14,7 +14,10 @@ from comity.policy import Policy
 
 POLICY: Final = "policy"
 SETTINGS: Final = "settings"
-OF_THE_RUN: Final = frozenset(("concurrency", "per_host", "render_browser", "render_pages", "telemetry", "webhook"))
+OF_THE_RUN: Final = frozenset(("concurrency", "per_host", "min_free_disk", "render_browser", "render_pages")) | {
+    "telemetry",
+    "webhook",
+}
 DEFAULTS: Final = {field.name: field.default for field in dataclasses.fields(CrawlSettings)}
 
 
