@@ -105,7 +105,7 @@ class CrawlOptions(SimpleNamespace):
         if job.format is not None and self.format is None:
             if job.format not in FORMATS:
                 raise InvalidSetting(f"format: {job.format!r} is not one of {', '.join(FORMATS)}")
-            self.form = job.format
+            now["form"] = job.format
 
     @property
     def mode(self) -> str | None:
