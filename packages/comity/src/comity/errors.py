@@ -156,7 +156,7 @@ class AddressBlocked(ComityError):
 
 
 class PluginError(ComityError):
-    """A plug-in failed at its work: a source or an expander. A sink's failure is a StorageError."""
+    """A plug-in failed at its work: a source, an expander or, as SinkFailed, a sink."""
 
 
 class RenderingFailed(ComityError):
@@ -174,6 +174,10 @@ class SystemFailed(ComityError):
 
 class StorageError(ComityError):
     """One of comity's own files or databases cannot be read or written."""
+
+
+class SinkFailed(PluginError, StorageError):
+    """A sink raised an error at its work, for another reason than its files."""
 
 
 class StorageFull(StorageError):

@@ -27,6 +27,7 @@ from examples import first_of
 from sites import HANGS, Site
 
 from comity import Crawler, CrawlSettings, Expander, InvalidSetting, Policy, Response, Sink, Source, StorageError
+from comity.audit.prove import prove
 from comity.crawler import Expanded
 from comity.crawler.output.plugins import load
 from comity.errors import FetchError, MissingExtra, PluginError
@@ -198,6 +199,8 @@ def test_a_source_that_fails_stops_the_crawl_and_it_can_be_resumed(site: Site, t
     site.link("/b")
     with pytest.raises(PluginError, match=r"Broken failed: OSError: the list is gone"):
         crawl(tmp_path, source=Broken())
+    assert json.loads((tmp_path / "ledger.jsonl").read_text().splitlines()[-1])["ended"] == "stopped"
+    assert prove(tmp_path).holds
     crawl(tmp_path, source=Few(site.url("/a"), site.url("/b")))
     assert paths(tmp_path, site) == ["/a", "/b"]
 
@@ -406,6 +409,16 @@ def test_a_sink_that_fails_stops_the_crawl_which_can_be_resumed(where: str, site
         crawl(tmp_path, site.url("/"), sink=Memory(kept, broken_at=where))
     crawl(tmp_path, site.url("/"), sink=Memory(kept))
     assert sorted(kept) == sorted(site.url(path) for path in ("/", *(f"/{number}" for number in range(9))))
+
+
+def test_a_sink_that_fails_is_an_error_of_a_plug_in_for_the_command(
+    site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site.link("/")
+    monkeypatch.setattr(sys.modules[__name__], "broken", Memory([], broken_at="flush"), raising=False)
+    words = ("crawl", site.url("/"), "-o", str(tmp_path / "out"), *ALLOW)
+    answer = comity(*words, "--delay", "0.01", "--sink", f"{__name__}:broken")
+    assert (answer.returncode, "ValueError: no more" in answer.stderr) == (1, True)
 
 
 def test_a_sink_lives_in_one_thread_so_that_it_may_hold_what_belongs_to_one(site: Site, tmp_path: Path) -> None:

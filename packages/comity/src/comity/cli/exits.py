@@ -25,6 +25,8 @@ def code_of(error: errors.ComityError) -> Exit:
         return Exit.USAGE
     if isinstance(error, errors.InputError):
         return Exit.INPUT
+    if isinstance(error, errors.PluginError):  # a sink's too, which is a StorageError
+        return Exit.FATAL
     if isinstance(error, errors.StorageError):
         return Exit.NO_ROOM if isinstance(error, errors.StorageFull) else Exit.OUTPUT
     if isinstance(error, errors.TooManyRedirects | errors.TooLarge | errors.UnwantedType):  # so it will be next time

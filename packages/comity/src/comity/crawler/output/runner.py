@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Self
 from comity.crawler.output.formats import FORMATS
 from comity.crawler.output.reader import StoredRecord
 from comity.crawler.output.sink import CHANNELS, Sink
-from comity.errors import InvalidSetting, StorageError
+from comity.errors import InvalidSetting, SinkFailed, StorageError
 from comity.frontier.durable import disk_error
 
 if TYPE_CHECKING:  # what reads a finished crawl has no use for them
@@ -162,7 +162,7 @@ class SinkRunner:
         except OSError as error:
             raise disk_error(error, self._folder) from error
         except Exception as error:
-            raise StorageError(
+            raise SinkFailed(
                 f"the sink {self.name} could not {what}: {type(error).__name__}: {error}",
                 hint="committed results are safe; fix the problem and continue with --resume",
             ) from error

@@ -35,7 +35,7 @@ from comity.crawler.storage import orders
 from comity.crawler.storage.crawl_output import ENDED, FINISHED
 from comity.crawler.storage.orders import Order
 from comity.crawler.storage.placement import ShardAssignment
-from comity.errors import StorageError
+from comity.errors import PluginError, StorageError
 from comity.frontier.state_overlay import StateOverlay
 from comity.frontier.values import SEEDS, State
 from comity.frontier.values import Run as RunNumber
@@ -119,6 +119,7 @@ class Run:
         self.mailbox = None if config.assignment is None else self._mailbox(config.assignment)
         self._feeding: asyncio.Task[None] | None = None
         self._following: list[asyncio.Task[None]] = []  # beside the fetches
+        self._source_error: PluginError | None = None  # raised once the run is committed and sealed
         self._apply_orders()
 
     async def work(self) -> End:
@@ -167,13 +168,15 @@ class Run:
             await self.commits.wait()
         self._apply_orders()  # the order that ended it may not have been written down
         self.commits.settle()
-        stopped = self.control.stopping
+        stopped = self.control.stopping or self._source_error is not None
         self.resources.ledger.seal(stopped=stopped)
         self._collector.how = "stopped" if stopped else FINISHED
         self.facts.put(ENDED, self._collector.how)
         self.waits.rest()
         await self.commits.commit(final=True)
         await self.commits.commit()  # so that the sink learns that its last marker is kept
+        if self._source_error is not None:
+            raise self._source_error
         unasked = 0 if self.refresh is None else self.refresh.visits.unasked(self.refresh.last)
         found = self.results
         trouble = found.trouble or self._unreachable.why()
@@ -315,6 +318,9 @@ class Run:
                 async for url in named:
                     url_filter.from_source(url)
                     await until_room()
+        except PluginError as error:
+            self._source_error = error
+            self.control.end()
         except Exception as error:
             self.control.fail(error)
 
