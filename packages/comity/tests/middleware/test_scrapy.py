@@ -136,3 +136,11 @@ def test_what_is_not_on_the_web_is_not_asked_about() -> None:
 def test_refused_requests_reach_the_errback_with_the_decision(site: Site) -> None:
     site.set("/robots.txt", "User-agent: *\nDisallow: /no\n")
     assert run_scrapy(FAST, [site.url("/no")], False) == ([[REFUSED, False]], 1)
+
+
+def test_a_refused_request_is_one_line_of_scrapys_log(site: Site, tmp_path: Path) -> None:
+    site.set("/robots.txt", "User-agent: *\nDisallow: /no\n")
+    settings = {"LOG_LEVEL": "INFO", "LOG_FILE": str(tmp_path / "log")}
+    run_scrapy(FAST, [site.url("/no")], False, **settings)
+    (line,) = (line for line in (tmp_path / "log").read_text().splitlines() if "/no>" in line)
+    assert line.endswith("line 2, 'Disallow: /no', disallows /no")

@@ -137,10 +137,12 @@ class ComityMiddleware:
             go = await self._driver.permission(url, partial(self._get, request))
         except RobotsDisallowed as error:
             request.meta["comity"] = error.decision
+            _log.info("Refused %s: %s", request, error.decision.why)
             if self._crawler.stats is not None:
                 self._crawler.stats.inc_value("comity/refused")
             raise IgnoreRequest(str(error)) from error
         except Postponed as error:
+            _log.info("Postponed %s: %s", request, error)
             if self._crawler.stats is not None:
                 self._crawler.stats.inc_value("comity/postponed")
             raise IgnoreRequest(str(error)) from error

@@ -421,8 +421,8 @@ class StatsCollector:
     def refused(self, record: Mapping[str, Any]) -> None:
         """A URL was refused; `record` as it goes to the output."""
         self.tally.refusal(urls.host(record["url"]), record["decision"])
-        if log.isEnabledFor(logging.DEBUG):
-            log.debug("refused %s: %s", shown(record["url"]), shown(record["why"]))
+        if log.isEnabledFor(logging.INFO):
+            log.info("refused %s: %s", shown(record["url"]), shown(record["why"]))
 
     def failed(self, record: Mapping[str, Any]) -> None:
         """A URL is given up; `record` as it goes to the output."""
