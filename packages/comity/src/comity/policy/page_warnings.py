@@ -12,6 +12,7 @@ from comity_robots.usage import Usage
 from comity_robots.usage.statements import less_than_intended
 
 if TYPE_CHECKING:
+    from comity_pages.html.hidden import HiddenText
     from comity_pages.metadata.json_ld import Entity
 
 MAX_FRAMES = 10  # that are named
@@ -41,6 +42,13 @@ def of_frames(page: Page, text: str) -> Iterator[PageWarning]:
         more = f" and {len(frames) - MAX_FRAMES} more" if len(frames) > MAX_FRAMES else ""
         named = ", ".join(frames[:MAX_FRAMES])
         yield PageWarning("frames", f"The page shows others in frames, which are not part of this: {named}{more}.")
+
+
+def of_hidden(hidden: "Sequence[HiddenText]") -> Iterator[PageWarning]:
+    """Yield that a page holds text which a person would not see; the text itself is quoted in `Retrieved.hidden`."""
+    if hidden:
+        kinds = ", ".join(dict.fromkeys(each.kind for each in hidden))
+        yield PageWarning("hidden_text", f"The page holds text that a person would not see ({kinds}).")
 
 
 def of_data(entities: "Sequence[Entity]") -> Iterator[PageWarning]:

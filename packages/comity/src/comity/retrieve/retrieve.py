@@ -27,7 +27,7 @@ from comity.errors import (
 from comity.net import Response
 from comity.payment import bad_status
 from comity.policy import Decision
-from comity.policy.page_warnings import collect_warnings, of_data, of_frames
+from comity.policy.page_warnings import collect_warnings, of_data, of_frames, of_hidden
 from comity.retrieve.evidence import CandidateOutcome, Considered, Conversion, Evidence, Manifest, Retrieved
 from comity.retrieve.llms_txt import llms_txt
 from comity.retrieve.plugins import (
@@ -266,6 +266,7 @@ class _Retrieval:
                 *((PageWarning("refresh_not_followed", self.not_followed),) if self.not_followed else ()),
                 *of_frames(said, page.markdown),
                 *of_data(page.metadata.entities),
+                *of_hidden(page.hidden),
             ),
             hidden=page.hidden,
             evidence=Evidence(
