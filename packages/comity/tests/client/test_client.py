@@ -217,11 +217,19 @@ def test_what_was_learned_can_be_inspected_without_io(site: Site) -> None:
         assert client.is_allowed(site.url("/"))
         assert client.crawl_delay(site.url("/")) == 2.0
         (result,) = client.inspect().values()
-        assert result.robots is not None
         assert result.robots.sitemaps == ("https://example.com/s.xml",)
         client.clear_cache()
         assert client.is_allowed(site.url("/"))
     assert site.paths() == ["/robots.txt", "/robots.txt"]
+
+
+@pytest.mark.parametrize("status", [404, 500])
+def test_a_site_without_a_file_is_inspected_as_one_without_groups(status: int, site: Site) -> None:
+    site.set("/robots.txt", "User-agent: *\nDisallow: /\n", status=status)
+    with Client(QUICK) as client:
+        client.check(site.url("/"))
+        (result,) = client.inspect().values()
+    assert (result.has_file, result.robots.groups, result.robots.sitemaps) == (False, (), ())
 
 
 def test_a_hopeless_delay_of_one_port_leaves_the_other_ports_of_its_host_as_they_are(site: Site) -> None:

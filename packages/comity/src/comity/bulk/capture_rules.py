@@ -34,7 +34,7 @@ class CaptureRules:
             result = outcomes.answered(policy, None if status < 0 else int(status), b"")
             if result.kind == "unreachable":
                 unanswered.append(status)
-            if result.robots is None or policy.mode == "ignore":
+            if not result.has_file or policy.mode == "ignore":
                 self.entries[captures.statuses == status] = self.whole(result)
             else:
                 self.entries[(captures.statuses == status) & (captures.sizes < 0)] = bodyless

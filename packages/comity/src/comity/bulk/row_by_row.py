@@ -52,7 +52,6 @@ def judge(
         for number, policy in enumerate(policies):
             result = outcomes.answered(policy, 200, body)
             robots = result.robots
-            assert robots is not None
             has_usage[capture] |= robots.states_usage
             if result.kind == "unparsable":
                 for row, url in own:

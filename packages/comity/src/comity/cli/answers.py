@@ -57,7 +57,7 @@ def answers(
 
 def truncation_note(result: RobotsResult | None) -> str:
     """Describe how much of a robots.txt was read; empty if all of it was."""
-    if result is None or result.robots is None or not result.robots.truncated:
+    if result is None or not result.robots.truncated:
         return ""
     size = f"{'more than ' if result.left_out else ''}{len(result.body):,}"
     return f"of {size} bytes, only the first 512,000 were read (RFC 9309, 2.5)"

@@ -51,7 +51,7 @@ def _of_site(target: str, configuration: "Configuration") -> Source:
     if result.kind == "unreachable":
         raise RobotsUnreachable(decision.why, url=url, decision=decision)
     missing = result.missing if result.kind == "unavailable" else ""
-    return Source(result.url, result.robots or parse(result.body, policy.dialect), None, missing)
+    return Source(result.url, result.robots, None, missing)
 
 
 def annotation(level: str, file: str, line: int, title: str, message: str) -> str:

@@ -109,7 +109,7 @@ class AsyncClient:
     def crawl_delay(self, url: str) -> float | None:
         """Return the site's Crawl-delay for us in seconds, from what is known already: no I/O."""
         result = self.inspect().get(urls.origin(url))
-        return None if result is None or result.robots is None else result.robots.crawl_delay(self.policy.asked_as)
+        return None if result is None else result.robots.crawl_delay(self.policy.asked_as)
 
     def clear_cache(self) -> None:
         """Forget every robots.txt, in the cache file too.

@@ -110,7 +110,7 @@ def _parser(known: Mapping[str, RobotsResult], decision: comity.Decision, agent:
     result = known.get(decision.source.origin) if decision.source is not None else None
     if result is not None and result.blocked:
         raise comity.AddressBlocked(result.error or decision.why, url=result.url)
-    if result is None or result.robots is None:  # there is no file: the policy has decided for the whole site
+    if result is None or not result.has_file:  # there is no file: the policy has decided for the whole site
         return Parser(b"" if decision.may_fetch else b"User-agent: *\nDisallow: /", agent, url_charset)
     return Parser(_decoded(result.body, result.headers.get("content-type", "")), agent, url_charset)
 

@@ -90,7 +90,7 @@ class OriginPolicy:
             self._blanket_verdict = self._unreachable(result)
         elif result.kind == "unavailable":
             self._blanket_verdict = self._unavailable(result)
-        elif result.kind == "unparsable" or result.robots is None:
+        elif result.kind == "unparsable":
             self._blanket_verdict = (
                 "unknown_parse_error",
                 Reason.UNPARSABLE,

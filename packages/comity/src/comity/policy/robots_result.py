@@ -8,7 +8,7 @@ decides what follows for a URL (see origin_policy.py).
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Literal
+from typing import Final, Literal
 
 from comity import http_caching
 from comity.digests import sha256_of
@@ -19,6 +19,7 @@ from comity_robots import Robots, parse
 from comity_robots.shown import ReprMixin, short
 
 Availability = Literal["read", "unavailable", "unreachable", "unparsable"]
+NO_RULES: Final = parse(b"")
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -37,6 +38,7 @@ class RobotsResult(ReprMixin):
         left_out: whether the answer had more body than is here: it was cut, or is no file that is read.
         unreachable_since: Unix time of the first failure, while robots.txt is unreachable; a `read` result that has
             it is the last good copy, standing in.
+        robots: the file as it was read; without groups where there is none (`has_file`).
         address: the IP address of the server that answered, where it is known.
         blocked: whether our own rule on addresses (`Policy.allow_addresses`) kept it from being requested.
     """
@@ -52,15 +54,20 @@ class RobotsResult(ReprMixin):
     redirects: tuple[str, ...] = ()
     headers: Mapping[str, str] = field(default_factory=dict)
     unreachable_since: float | None = None
-    robots: Robots | None = None
+    robots: Robots = NO_RULES
     left_out: bool = False
     address: str | None = None
     blocked: bool = False
 
     @property
+    def has_file(self) -> bool:
+        """Whether the site answered with a file, which may hold nothing that can be parsed."""
+        return self.kind in ("read", "unparsable")
+
+    @property
     def is_cut(self) -> bool:
         """Whether rules may follow after those that were read (RFC 9309, 2.5)."""
-        return self.robots is not None and self.left_out
+        return self.has_file and self.left_out
 
     def _line(self) -> str:
         outcome = self.error or (f"HTTP status {self.status}" if self.status is not None else "")
@@ -78,7 +85,7 @@ class RobotsResult(ReprMixin):
     @property
     def stale(self) -> bool:
         """Whether this is an earlier copy that stands in for one that cannot be had."""
-        return self.kind in ("read", "unparsable") and self.unreachable_since is not None
+        return self.has_file and self.unreachable_since is not None
 
     @property
     def missing(self) -> str:
@@ -118,7 +125,7 @@ class RobotsResult(ReprMixin):
             truncated: whether the body went on where reading it was left off (RFC 9309, 2.5).
         """
         headers = dict(headers or {})
-        robots = None
+        robots = NO_RULES
         kind: Availability
         if 200 <= status < 300:
             robots = parse(_converted(policy, body, headers), policy.dialect)
@@ -134,12 +141,12 @@ class RobotsResult(ReprMixin):
             expires_at=fetched_at + life,
             status=status,
             error=error,
-            body=body if robots is not None else b"",
+            body=body if robots is not NO_RULES else b"",
             redirects=redirects,
             headers=headers,
             unreachable_since=fetched_at if kind == "unreachable" else None,
             robots=robots,
-            left_out=truncated or (robots is None and bool(body)),
+            left_out=truncated or (robots is NO_RULES and bool(body)),
             address=address,
         )
 
@@ -183,7 +190,7 @@ class RobotsResult(ReprMixin):
     @property
     def validators(self) -> dict[str, str]:
         """Request headers that ask whether this copy is still current (RFC 9110, 13.1); empty where none can."""
-        return http_caching.validators(self.headers) if self.kind in ("read", "unparsable") else {}
+        return http_caching.validators(self.headers) if self.has_file else {}
 
 
 def no_answer(status: int | None) -> bool:

@@ -84,7 +84,7 @@ def build(
             result = next(iter(client.inspect().values()), None)
         if result is None or result.kind == "unreachable":  # None: the policy does not ask robots.txt
             raise InvalidQuestion(decision.why)
-        text = result.robots.body.decode("utf-8", "replace") if result.robots is not None else ""
+        text = result.robots.body.decode("utf-8", "replace")
         return {"url": result.url, "status": result.status, "text": text}
 
     async def on_loop(question: Callable[..., Awaitable[Any]], **given: Any) -> Any:

@@ -42,7 +42,7 @@ def explain(url: tuple[str, ...], robots: Path | None, as_json: bool, **options:
 def _match_of(each: tuple[Decision, RobotsResult | None, Policy]) -> "Match | None":
     decision, result, policy = each
     # In a mode that does not ask robots.txt no line of it decides.
-    if result is None or result.robots is None or decision.source is None:
+    if result is None or not result.has_file or decision.source is None:
         return None
     return result.robots.explain(decision.url, policy.asked_as)
 

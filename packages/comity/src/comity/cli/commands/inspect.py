@@ -142,7 +142,7 @@ async def _site(asking: client.AsyncClient, url: str, policy: "Policy") -> dict[
 
 def _facts(result: "RobotsResult | None", policy: "Policy", url: str) -> dict[str, Any]:
     """Return what a robots.txt says, and which of it applies to us."""
-    robots, agent = (result and result.robots) or parse(b""), policy.asked_as
+    robots, agent = parse(b"") if result is None else result.robots, policy.asked_as
     ours = robots.explain(url, agent).group
     return {
         "outcome": result.kind if result is not None else "not fetched",

@@ -182,8 +182,6 @@ class URLFilter:
 
     def robots_seen(self, result: RobotsResult) -> None:
         """Take note of what a robots.txt says of sitemaps and parameters."""
-        if result.robots is None:
-            return
         if named := named_sitemaps(result.origin, result.robots):
             _remember(self._sitemaps, result.origin, named)
         canonicalizer = Canonicalizer.from_robots(record.value for record in result.robots.records("clean-param"))

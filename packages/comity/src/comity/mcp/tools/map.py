@@ -110,7 +110,7 @@ class _Map:
         origin = self.url.origin
         self._known = client.inspect()
         result = self._known.get(origin)
-        named = result.robots.sitemaps if result is not None and result.robots is not None else ()
+        named = result.robots.sitemaps if result is not None else ()
         self._named_by = self.url.host if named else None
         waiting = [target for each in named if (target := urls.join(origin + "/", each)) is not None]
         waiting = list(dict.fromkeys(waiting or [origin + _WELL_KNOWN]))
@@ -182,7 +182,7 @@ class _Map:
         known = self.entries.get(url)
         if known is None:
             result = self._known.get(urls.origin(url))
-            robots = result.robots if result is not None else None
+            robots = result.robots if result is not None and result.has_file else None
             allowed = None if robots is None else robots.allowed(url, self.service.policy.asked_as)
             self.entries[url] = {"url": url, "found_in": found_in, "lastmod": changed, "allowed": allowed}
         elif changed is not None:

@@ -78,7 +78,7 @@ async def robots(
     service = tool.service_of(context)
     decision = await service.client.check(asked)
     result = service.client.inspect().get(asked.origin)
-    file = result.robots if result is not None else None
+    file = result.robots if result is not None and result.has_file else None
     agent = agent or service.policy.asked_as
     head = {"url": asked, "question": question, "agent": agent, "robots": robots_asked(service, decision)}
     if file is None:
