@@ -14,6 +14,7 @@ ROOT = Path(__file__).parents[1]
 WEB = ROOT / "web"
 SOURCE = ROOT / "packages/comity/src/comity"
 SOURCES = tuple(ROOT / "packages" / package / "src" for package in ("comity", "pages", "robots"))
+TABLE = SOURCES[2] / "comity_robots" / "agent_table.csv"
 STATIC = SOURCE / "web" / "static"
 PYODIDE = ("pyodide.mjs", "pyodide.asm.mjs", "pyodide.asm.wasm", "pyodide-lock.json", "python_stdlib.zip")
 NEEDED = """
@@ -50,7 +51,7 @@ def build(folder: Path) -> bool:
     for name in PYODIDE:
         shutil.copy(WEB / "node_modules" / "pyodide" / name, folder / "pyodide")
     with zipfile.ZipFile(folder / "comity.zip", "w", zipfile.ZIP_DEFLATED) as packed:
-        for path in [*modules(), SOURCES[1] / "comity_pages" / "_cython.py", SOURCE / "web" / "agents.json"]:
+        for path in [*modules(), SOURCES[1] / "comity_pages" / "_cython.py", TABLE]:
             packed.write(path, path.relative_to(next(each for each in SOURCES if path.is_relative_to(each))))
     size = sum(len(gzip.compress(path.read_bytes())) for path in folder.rglob("*") if path.is_file())
     print(f"the workbench in it: {size / 1e6:.1f} MB compressed")

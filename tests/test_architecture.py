@@ -87,7 +87,7 @@ FLOORS = {
 }
 PURE = set(
     """
-    __future__ ada_url array bisect codecs collections collections.abc contextlib cython dataclasses datetime
+    __future__ ada_url array bisect codecs collections collections.abc contextlib csv cython dataclasses datetime
     email.utils enum errno functools hashlib html html.entities http_sf inspect io ipaddress itertools json math
     operator publicsuffixlist re types typing unicodedata urllib.parse webencodings xml.parsers xml.parsers.expat zlib
     """.split()
@@ -115,6 +115,7 @@ ALSO = {
     "comity_robots.compat.robotparser": {"time", "urllib.robotparser"},  # its RequestRate, which programs know
     "comity_pages._utf8": {"sys"},
     "comity.policy.decision": {"importlib.resources"},  # its schema lies beside it
+    "comity_robots.agent_table": {"importlib.resources"},  # the table lies beside it
 }
 """What else a module of theirs may import or call: mostly those that find other modules."""
 OUTSIDE = {"__import__", "breakpoint", "eval", "exec", "input", "open", "print"}

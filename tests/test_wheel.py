@@ -97,6 +97,7 @@ def test_every_module_imports_or_names_the_extra_that_it_needs(base: Installed, 
 
 
 COMMANDS: dict[str, tuple[list[str], int, str]] = {
+    "agents": ([], 0, "GPTBot"),
     "audit": (["--robots", "."], 64, "comity[bulk]"),
     "changes": (["out"], 0, ""),
     "check": (["{harbour}private/", "--json"], 0, '"verdict"'),

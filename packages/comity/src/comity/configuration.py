@@ -25,7 +25,7 @@ FILE: Final = "comity.toml"
 PREFIX: Final = "COMITY_"
 NAMING: Final = f"{PREFIX}CONFIG"  # the variable that names a file of settings
 SWITCHES: Final = frozenset(
-    ("COMITY_NO_EXTENSIONS", "COMITY_REQUIRE_EXTENSIONS", "COMITY_REQUIRE_ALL", "COMITY_MODEL_EXAMPLES", NAMING)
+    (*(PREFIX + name for name in "NO_EXTENSIONS REQUIRE_EXTENSIONS REQUIRE_ALL MODEL_EXAMPLES AGENTS".split()), NAMING)
 )
 MAX_FILE_BYTES: Final = 1024 * 1024  # of a file that nobody named
 

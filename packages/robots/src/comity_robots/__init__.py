@@ -5,6 +5,7 @@ from comity_robots._lazy import lazy_exports
 
 TYPE_CHECKING = False  # typing's own would take as long to import as all the rest
 if TYPE_CHECKING:
+    from comity_robots.agent_table import KnownAgent, known_agents, names_for
     from comity_robots.authoring import GroupText, add_rule, build, remove_rule
     from comity_robots.dialects import DIALECTS, Dialect, dialect
     from comity_robots.differences import Change, Comparison, Diff, UseChange, compare, diff
@@ -21,6 +22,7 @@ __all__ = [
     "Diff",
     "Group",
     "GroupText",
+    "KnownAgent",
     "Line",
     "Match",
     "Record",
@@ -32,6 +34,8 @@ __all__ = [
     "compare",
     "dialect",
     "diff",
+    "known_agents",
+    "names_for",
     "parse",
     "remove_rule",
 ]
@@ -44,6 +48,7 @@ __getattr__ = lazy_exports(  # a program that asks for one file imports what tha
         "comity_robots.values": "Group Record Rule",
         "comity_robots.differences": "Change Comparison Diff UseChange compare diff",
         "comity_robots.explain": "Match",
+        "comity_robots.agent_table": "KnownAgent known_agents names_for",
         "comity_robots.lines": "Line",
         "comity_robots.authoring": "GroupText add_rule build remove_rule",
     },

@@ -12,23 +12,8 @@ from typing import Any, Final, Literal, get_args
 from comity.bulk.captures import Captures
 from comity.bulk.report import bars
 from comity_robots import Robots, directives, parse
+from comity_robots.agent_table import asked_agents
 
-AGENTS: Final = (
-    *(
-        "GPTBot",
-        "OAI-SearchBot",
-        "ChatGPT-User",
-        "ClaudeBot",
-        "Claude-User",
-        "Claude-SearchBot",
-        "anthropic-ai",
-        "CCBot",
-    ),
-    *("Google-Extended", "Googlebot", "bingbot", "Applebot", "Applebot-Extended", "PerplexityBot", "Bytespider"),
-    *("Amazonbot", "Meta-ExternalAgent", "FacebookBot", "cohere-ai", "Diffbot", "DuckAssistBot", "MistralAI-User"),
-    *("YandexBot", "Baiduspider"),
-)
-"""AI and search agents by the tokens that their operators document."""
 Refused = Literal["blocked", "partly", "open"]
 _HOW: Final[tuple[Refused, ...]] = get_args(Refused)
 
@@ -100,10 +85,14 @@ def refused(robots: Robots, agent: str) -> Refused:
     return "blocked" if directives.ALLOW not in rules and not robots.allowed("/", agent) else "partly"
 
 
-def survey(table: Any, agents: tuple[str, ...] = AGENTS) -> Survey:
-    """Count what the robots.txt files of a table say. Captures without a body count as files that say nothing."""
+def survey(table: Any, agents: tuple[str, ...] = ()) -> Survey:
+    """Count what the robots.txt files of a table say. Captures without a body count as files that say nothing.
+
+    Args:
+        agents: whom to count for; without any, the well-known search and AI agents.
+    """
     captures = Captures(table)
-    found = Survey(refused={agent: Counter() for agent in agents})
+    found = Survey(refused={agent: Counter() for agent in agents or asked_agents()})
     for origin, number in captures.numbers.items():
         capture = int(captures.firsts[number + 1]) - 1
         status = int(captures.statuses[capture])

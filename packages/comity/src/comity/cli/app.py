@@ -114,7 +114,10 @@ class _Commands(click.Group):
     help="Print the version, and whether compiled modules run.",
 )
 def app() -> None:
-    pass
+    if "COMITY_AGENTS" in os.environ:
+        from comity.cli.agent_tables import use_named  # late: few have a table of their own
+
+        use_named()
 
 
 def main() -> None:

@@ -1,19 +1,17 @@
 """Answers of the workbench about one robots.txt: verdicts with reasons, findings, uses, changes, as plain values.
 Every answer comes from `comity_robots`; nothing is decided here. Texts come from a page, so they are bounded."""
 
-import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence, Sized
 from dataclasses import asdict
-from functools import cache, lru_cache
-from importlib.resources import files
+from functools import lru_cache
 from itertools import islice
 from typing import Any, Final, get_args
 
 from comity.errors import InvalidSetting, InvalidURL
 from comity.policy.policy import Purpose
 from comity_pages.urls import normalise
-from comity_robots import Robots, diff, expectations, parse
+from comity_robots import Robots, agent_table, diff, expectations, parse
 from comity_robots.expectations import Expectation, NoExpectation
 from comity_robots.explain import Match
 from comity_robots.lint import Finding
@@ -34,11 +32,9 @@ class InvalidQuestion(ValueError):
     """A question that cannot be answered; its message says what to change."""
 
 
-@cache
 def known_agents() -> list[dict[str, str]]:
-    """Well-known crawlers: token, operator, kind, what it does, source, the day on which that was read."""
-    table: list[dict[str, str]] = json.loads(files(__package__).joinpath("agents.json").read_text(encoding="utf-8"))
-    return table
+    """Well-known agents, as rows of the table."""
+    return [asdict(each) for each in agent_table.known_agents()]
 
 
 def check(

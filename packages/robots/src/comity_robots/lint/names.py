@@ -4,22 +4,11 @@ import re
 from functools import cache
 from typing import Final
 
+from comity_robots.agent_table import AgentTable, known_agent, table
 from comity_robots.agents import PLACEHOLDER, TOKEN, ascii_lower, strip_browser_prefix
 from comity_robots.lines import Line
 from comity_robots.lint.findings import CODES, Finding
 
-# Product tokens that operators document, so that a misspelt one is told from another name.
-_KNOWN: Final = (
-    "AdsBot-Google AdsBot-Google-Mobile AhrefsBot Amazonbot anthropic-ai APIs-Google Applebot Applebot-Extended "
-    "archive.org_bot Baiduspider bingbot BingPreview BLEXBot Bytespider CCBot ChatGPT-User Claude-SearchBot "
-    "Claude-User ClaudeBot Claude-Web cohere-ai DataForSeoBot Diffbot Discordbot DotBot DuckAssistBot DuckDuckBot "
-    "Exabot FacebookBot facebookexternalhit FeedFetcher-Google Google-CloudVertexBot Google-Extended "
-    "Google-InspectionTool Googlebot Googlebot-Image Googlebot-News Googlebot-Video GoogleOther GPTBot grapeshot "
-    "HTTrack ia_archiver ImagesiftBot Kagibot LinkedInBot Mediapartners-Google Meta-ExternalAgent "
-    "Meta-ExternalFetcher MistralAI-User MJ12bot Mojeekbot msnbot OAI-SearchBot omgili omgilibot Perplexity-User "
-    "PerplexityBot PetalBot Pinterest Pinterestbot rogerbot SemrushBot SeznamBot Slackbot Slurp Storebot-Google "
-    "TelegramBot Timpibot TurnitinBot Twitterbot UptimeRobot WhatsApp Yandex YandexBot YandexImages YisouSpider YouBot"
-).split()
 # The names that crawlers go by, and what people call their operators or products, without marks.
 _CALLED: Final = (
     ("GPTBot (training), OAI-SearchBot (search) or ChatGPT-User (fetches for a user)", "chatgpt gpt openai"),
@@ -37,13 +26,7 @@ _CALLED: Final = (
     ("DeepSeekBot", "deepseek"), ("MistralAI-User", "mistral"), ("PetalBot", "huawei"), ("Slurp", "yahoo"),
     ("Yeti", "naver"),
 )  # fmt: skip
-_MEANT: Final = {word: name for name, words in _CALLED for word in words.split()}
-_NAMED: Final = {ascii_lower(name): name for name in _KNOWN}
-for _lower, _name in _NAMED.items():  # written otherwise, or without its end: "semrush" for SemrushBot
-    _key = re.sub("[-_.]", "", _lower)
-    for _word in (_key, re.sub("(?:bot|spider)$", "", _key)):
-        if len(_word) > 3 and _word not in ("byte", "diff", "roger"):  # as "you", "dot", "exa" they are many things
-            _MEANT.setdefault(_word, _name)
+_MANY_THINGS: Final = ("byte", "diff", "roger", "liner", "qualified", "senti")  # as are "you", "dot", "exa"
 _LONG_ENOUGH: Final = 6  # letters of a name in which one slip is told from another name
 _LONGER: Final = 9  # where a letter is replaced: msrbot and msnbot are two crawlers
 _SEPARATORS: Final = re.compile(r"(?:(?<!\s)\s++)?+[,;|]\s*+")
@@ -61,6 +44,23 @@ CODES.update(
 )
 
 
+@cache
+def _names(known: AgentTable) -> tuple[dict[str, str], dict[str, str]]:
+    """Names of a table by themselves in lower case, and by what is written for them."""
+    named = {ascii_lower(each.name): each.name for each in known.agents}
+    meant = {word: name for name, words in _CALLED for word in words.split()}
+    for lower, name in named.items():  # written otherwise, or without its end: "semrush" for SemrushBot
+        key = re.sub("[-_.]", "", lower)
+        for word in (key, re.sub("(?:bot|spider)$", "", key)):
+            if len(word) > 3 and word not in _MANY_THINGS:
+                meant.setdefault(word, name)
+    return named, meant
+
+
+def _is_known(name: str) -> bool:
+    return known_agent(name) is not None
+
+
 def about_name(line: Line) -> Finding | None:
     """The finding about a User-agent line, if there is one: the first that explains most."""
     number, value = line.number, line.value
@@ -72,7 +72,7 @@ def about_name(line: Line) -> Finding | None:
     words = value.split()
     if len(parts) > 1 and all(_NAME.fullmatch(part) or part == "*" for part in parts):
         return _list(number, value, parts)
-    if len(words) > 1 and all(ascii_lower(word) in _NAMED for word in words):
+    if len(words) > 1 and all(map(_is_known, words)):
         return _list(number, value, words)
     own = strip_browser_prefix(value)
     if own != value or ascii_lower(value.partition("/")[0].strip()) == PLACEHOLDER:
@@ -86,8 +86,8 @@ def about_name(line: Line) -> Finding | None:
         if re.fullmatch(TOKEN, bare) and "*" not in bare:
             return _written(number, "agent-with-wildcard", message, bare)
         return Finding(number, "agent-with-wildcard", message, "write whole names, one per line", changes=True)
-    meant = _MEANT.get(re.sub(r"[-_.()!\s]", "", ascii_lower(value)))
-    if meant is not None and ascii_lower(value) not in _NAMED:
+    meant = _called(value)
+    if meant is not None and not _is_known(value):
         message = f"{value!r} is not the name that a crawler documents"
         if " " in meant:
             return Finding(number, "agent-unknown", message, f"write {meant}", changes=True)
@@ -113,30 +113,33 @@ def _with_version(number: int, value: str) -> Finding:
 
 
 def _unknown(number: int, value: str) -> Finding | None:
-    name = ascii_lower(value)
-    if name in _NAMED or len(name) > 40:
-        return None
-    meant = _misspelt(name)
+    meant = None if _is_known(value) or len(value) > 40 else _misspelt(ascii_lower(value))
     return None if meant is None else _written(number, "agent-unknown", f"{value!r} looks like {meant}", meant)
+
+
+def _called(value: str) -> str | None:
+    """The crawler that people call so, or write so."""
+    return _names(table())[1].get(re.sub(r"[-_.()!\s]", "", ascii_lower(value)))
 
 
 def _misspelt(name: str) -> str | None:
     """The known name that is one slip away; the first letter is hardly ever the wrong one."""
     if len(name) < _LONG_ENOUGH:
         return None
+    slips = _slips(table())
     for variant in (name, *_without_one(name)):
-        for known in _slips().get(variant, ()):
+        for known in slips.get(variant, ()):
             replaced = len(name) == len(known) and sorted(name) != sorted(known)
             if known[0] == name[0] and one_slip(name, known) and not (replaced and len(name) < _LONGER):
-                return _NAMED[known]
+                return _names(table())[0][known]
     return None
 
 
 @cache
-def _slips() -> dict[str, list[str]]:
+def _slips(known: AgentTable) -> dict[str, list[str]]:
     """Each known name under itself and under itself without one letter."""
     found: dict[str, list[str]] = {}
-    for name in _NAMED:
+    for name in _names(known)[0]:
         if len(name) >= _LONG_ENOUGH:
             for variant in {name, *_without_one(name)}:
                 found.setdefault(variant, []).append(name)

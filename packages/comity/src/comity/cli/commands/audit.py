@@ -13,7 +13,7 @@ from typing import Any, Final
 from comity._ray import joined
 from comity.bulk import fetching, history, part_files, runners, sources, summary
 from comity.bulk.report import page
-from comity.bulk.survey import AGENTS, survey
+from comity.bulk.survey import survey
 from comity.cli.exits import Exit
 from comity.cli.options import (
     ALLOW_ADDRESS,
@@ -35,6 +35,7 @@ from comity.errors import InvalidSetting
 from comity.files import write_where_named
 from comity.frontier.durable import writing_to
 from comity_pages._extras import need
+from comity_robots.agent_table import PURPOSES, asked_agents, names_for
 
 ROWS: Final = 1_000_000
 
@@ -46,6 +47,7 @@ ROWS: Final = 1_000_000
     "-A --agent --agents agents", "A,B,...", "The agents to check for.",
     multiple=True, callback=split_agents, otherwise="well-known AI and search agents",
 )  # fmt: skip
+@option("--agents-for", PURPOSES, "The well-known agents with this purpose, too.", multiple=True)
 @option("-o --output", "FILE", "The file to write: .parquet, .csv or .jsonl.", type=PATH)
 @option("--column", "NAME", "The column that holds the URLs.", default="url")
 @option("--dialects", "A,B,...", "Count the answers that these dialects would change.")
@@ -64,6 +66,7 @@ def audit(
     target: str | None,
     robots: str | None,
     agents: tuple[str, ...],
+    agents_for: tuple[str, ...],
     output: Path | None,
     column: str,
     at: str | None,
@@ -83,7 +86,7 @@ def audit(
     files of --robots say. A run that was stopped continues when it is repeated.
     """
     need("pyarrow", "bulk", "comity audit")
-    configuration, names, others = loaded(**options), agents or AGENTS, _listed(dialects)
+    configuration, names, others = loaded(**options), _agents(agents, agents_for), _listed(dialects)
     if target is None and robots is None:
         raise InvalidSetting("name files with URLs, or files of robots.txt by --robots")
     if target is not None and not changes and output is None:
@@ -143,6 +146,11 @@ def audit(
     if report is not None:
         _write(report, page("Who may fetch what", summary.plots(counts, names), [("Summary", lines)]))
     return Exit.DONE
+
+
+def _agents(named: tuple[str, ...], purposes: Iterable[str]) -> tuple[str, ...]:
+    every = (*named, *(name for purpose in purposes for name in names_for(purpose)))
+    return tuple(dict.fromkeys(every)) or asked_agents()
 
 
 def _listed(words: str | None) -> tuple[str, ...]:

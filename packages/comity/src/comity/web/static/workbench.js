@@ -225,8 +225,8 @@ async function begin() {
   restore({ dialect: saved.dialect, old: saved.old });
   const kinds = new Map();
   for (const each of agents) {
-    if (!kinds.has(each.kind)) { kinds.set(each.kind, element("optgroup", { label: each.kind })); $("known").append(kinds.get(each.kind)); }
-    kinds.get(each.kind).append(element("option", { value: each.token, title: `${each.source}, read ${each.read}` }, `${each.token} (${each.by}: ${each.about})`));
+    if (!kinds.has(each.purpose)) { kinds.set(each.purpose, element("optgroup", { label: each.purpose })); $("known").append(kinds.get(each.purpose)); }
+    kinds.get(each.purpose).append(element("option", { value: each.name, title: `${each.source}, ${each.read}` }, `${each.name} (${each.operator}${each.about && ": "}${each.about})`));
   }
   for (const id of ["agents", "urls", "tests", "dialect"]) $(id).addEventListener("input", () => { soon(); if (id === "dialect") slower(); });
   editor.addEventListener("change", () => { soon(); slower(); });
