@@ -9,7 +9,6 @@ import os
 import signal
 import time
 import traceback
-from collections.abc import Iterator
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
@@ -186,12 +185,11 @@ def work(session: pytest.Session, files: list[list[Node]], queue: int, telling: 
         factory._basetemp.mkdir(mode=0o700)
         config.pluginmanager.unregister(config.pluginmanager.getplugin("terminalreporter"))
         config.pluginmanager.register(Told(config, telling))
-        tests = taken(session, files, queue)
-        test = next(tests, None)
-        while test is not None:
-            following = next(tests, None)
-            config.hook.pytest_runtest_protocol(item=test, nextitem=following)
-            test = following
+        while taken := os.read(queue, NUMBER):
+            tests = collected(session, files[int.from_bytes(taken, "big")])
+            for test, following in zip(tests, [*tests[1:], session], strict=False):  # what is of the session stays
+                config.hook.pytest_runtest_protocol(item=test, nextitem=following)
+        session._setupstate.teardown_exact(None)
         code = 0
     except (KeyboardInterrupt, BrokenPipeError):  # the first process wants no more
         session._setupstate.teardown_exact(None)
@@ -201,8 +199,7 @@ def work(session: pytest.Session, files: list[list[Node]], queue: int, telling: 
         os._exit(code)
 
 
-def taken(session: pytest.Session, files: list[list[Node]], queue: int) -> Iterator[pytest.Item]:
-    while number := os.read(queue, NUMBER):
-        items = [item for node in files[int.from_bytes(number, "big")] for item in session.genitems(node)]
-        session.config.hook.pytest_collection_modifyitems(session=session, config=session.config, items=items)
-        yield from items
+def collected(session: pytest.Session, file: list[Node]) -> list[pytest.Item]:
+    items = [item for node in file for item in session.genitems(node)]
+    session.config.hook.pytest_collection_modifyitems(session=session, config=session.config, items=items)
+    return items
