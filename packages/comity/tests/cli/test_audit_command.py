@@ -254,12 +254,12 @@ def test_an_option_about_urls_is_not_ignored_where_none_are_given(words: tuple[s
     assert f"{words[0]} is about answers for URLs" in run.stderr
 
 
-def test_ray_that_is_missing_or_not_there_is_told_in_one_line(tmp_path: Path) -> None:
+def test_ray_that_is_missing_or_not_there_is_told_in_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "u.txt").write_text(URLS[0], "utf-8")
     audit = ("audit", "u.txt", "--robots", str(written(tmp_path)), "-o", "out.parquet")
     for words in (audit, ("crawl", "https://a.example/", "-o", "out")):
-        with mock.patch.dict(sys.modules, {"ray": None}):
-            run = comity(*words, "--engine", "ray", cwd=tmp_path)
+        monkeypatch.setitem(sys.modules, "ray", None)  # and what is imported meanwhile stays
+        run = comity(*words, "--engine", "ray", cwd=tmp_path)
         assert run.returncode == 64
         assert complaint(run) == ("comity: --engine ray needs ray, which is not installed (pip install 'comity[ray]')")
         run = comity(*words, "--address", "127.0.0.1:6379", cwd=tmp_path)
@@ -269,8 +269,8 @@ def test_ray_that_is_missing_or_not_there_is_told_in_one_line(tmp_path: Path) ->
         with socket.socket() as taken:
             taken.bind(("127.0.0.1", 0))  # and nobody listens
             address = f"127.0.0.1:{taken.getsockname()[1]}"
-            with mock.patch.dict(sys.modules, {"ray": ray}):
-                run = comity(*words, "--engine", "ray", "--address", address, cwd=tmp_path)
+            monkeypatch.setitem(sys.modules, "ray", ray)
+            run = comity(*words, "--engine", "ray", "--address", address, cwd=tmp_path)
         assert run.returncode == 1
         assert f"Ray cannot be joined at {address}: Connection refused" in complaint(run)
         assert not list(tmp_path.glob("out*"))
