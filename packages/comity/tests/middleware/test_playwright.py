@@ -2,8 +2,9 @@
 
 import asyncio
 import socket
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 import pytest
@@ -414,3 +415,32 @@ def test_what_no_route_sees_is_asked_about_or_not_sent(site: Site, window: bool)
         assert far.paths() in ([], ["/robots.txt"])
     assert sorted(site.paths()) == ["/", "/robots.txt", "/seen", "/shared.js"]
     assert {seen.headers["User-Agent"] for seen in site.seen} == {"MyBot/1.0"}
+
+
+def test_a_page_gets_an_answer_once_the_gate_of_its_host_knows_of_it() -> None:
+    need("playwright")
+    from comity.middleware.playwright import _Held
+
+    done: list[object] = []
+
+    @asynccontextmanager
+    async def turn(_: str) -> AsyncIterator[Callable[[int, dict[str, str]], None]]:
+        yield lambda status, _: done.append(status)
+        await asyncio.sleep(0)
+        done.append("over")
+
+    async def send(method: str, _: dict[str, object]) -> None:
+        done.append(method)
+
+    held = _Held(turn, "MyBot/1.0", lambda *_: {}, send)
+    request = {"requestId": "1", "request": {"url": "http://a.example/", "method": "GET", "headers": {}}}
+
+    async def answered() -> None:
+        asked = asyncio.ensure_future(held.paused(request))
+        while "Fetch.continueRequest" not in done:
+            await asyncio.sleep(0)
+        await held.paused(request | {"responseStatusCode": 500})
+        await asked
+
+    asyncio.run(answered())
+    assert done == ["Fetch.continueRequest", 500, "over", "Fetch.continueResponse"]

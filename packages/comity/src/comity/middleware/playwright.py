@@ -75,7 +75,8 @@ class _Held:
         self._agent = agent
         self._sign = sign
         self._send = send
-        self._heads: dict[str, asyncio.Future[Head]] = {}  # by the request that waits for it
+        # By the request that waits for it: the head, and the task that tells the host's gate of it.
+        self._heads: dict[str, tuple[asyncio.Future[Head], asyncio.Task[Any] | None]] = {}
 
     async def paused(self, event: dict[str, Any]) -> None:
         """A request is about to be sent, or its answer's head is there."""
@@ -125,7 +126,7 @@ class _Held:
             ConnectionError: there was no answer.
         """
         head: asyncio.Future[Head] = asyncio.get_running_loop().create_future()
-        self._heads[number] = head
+        self._heads[number] = head, asyncio.current_task()
         try:
             async with asyncio.timeout(MAX_HEAD_SECONDS):
                 while not (await asyncio.wait([head], timeout=ALIVE_CHECK_SECONDS))[0]:
@@ -142,18 +143,19 @@ class _Held:
         except TimeoutError:
             return None
         finally:
-            if self._heads.get(number) is head:  # a redirect that followed has another
+            if number in self._heads and self._heads[number][0] is head:  # a redirect that followed has another
                 del self._heads[number]
 
     async def _answered(self, event: dict[str, Any]) -> None:
         number, status = event["requestId"], event.get("responseStatusCode")
         headers = event.get("responseHeaders", [])
-        head = self._heads.pop(number, None)
-        if head is not None and not head.done():
+        head, asked = self._heads.pop(number, (None, None))
+        if head is not None and asked is not None and not head.done():
             if status is None:
                 head.set_exception(ConnectionError(event["responseErrorReason"]))
             else:
                 head.set_result((status, {header["name"].lower(): header["value"] for header in headers}))
+            await asyncio.wait([asked])  # the page may send the next request once it has the answer
         if status is None:
             await self._send("Fetch.continueRequest", {"requestId": number})
             return
