@@ -9,7 +9,6 @@ MODULES: tuple[str, ...] = (
     "content.blocks",
     "html.bounds",
     "content.features",
-    "markdown.inline",
     "markdown.markdown",
     "html.sheets",
     "html.tree",

@@ -43,16 +43,10 @@ def by_any_writer(values: object) -> bool:
 
 def is_utf8(data: bytes) -> bool:
     """Whether the bytes are well-formed UTF-8 (Unicode, table 3-7: no surrogates, no overlong forms)."""
-    if not cython.compiled:
-        return _is_decodable(data)
-    octets: cython.p_const_uchar = data
-    size: cython.Py_ssize_t = len(data)
-    found: cython.bint
-    if size < _MIN_NOGIL_BYTES:
-        return _is_well_formed(octets, size)
-    with cython.nogil:
-        found = _is_well_formed(octets, size)
-    return found
+    try:
+        return data.isascii() or bool(data.decode("utf-8"))
+    except UnicodeDecodeError:
+        return False
 
 
 def json_string(data: bytes, before: bytes = b"", after: bytes = b"") -> bytes:
@@ -64,65 +58,6 @@ def json_string(data: bytes, before: bytes = b"", after: bytes = b"") -> bytes:
     if not (cython.compiled and _LITTLE_ENDIAN):
         return b"".join((before, _encode(data.decode("utf-8")).encode("utf-8"), after))
     return _quote(data, len(data), before, len(before), after, len(after))
-
-
-def _is_decodable(data: bytes) -> bool:
-    try:
-        data.decode("utf-8")
-    except UnicodeDecodeError:
-        return False
-    return True
-
-
-@cython.cfunc
-@cython.exceptval(check=False)
-@cython.nogil
-def _is_well_formed(data: cython.p_const_uchar, size: cython.Py_ssize_t) -> cython.bint:
-    at: cython.Py_ssize_t = 0
-    more: cython.Py_ssize_t
-    first: cython.uchar
-    low: cython.uchar
-    high: cython.uchar
-    every: cython.uchar
-    i: cython.Py_ssize_t
-    while at < size:
-        while at + 64 <= size:
-            every = 0
-            for i in range(64):  # which a compiler makes a few instructions of
-                every |= data[at + i]
-            if every >= 0x80:
-                break
-            at += 64
-        while at < size and data[at] < 0x80:
-            at += 1
-        if at >= size:
-            break
-        first = data[at]
-        low, high = 0x80, 0xBF
-        if first < 0xC2 or first > 0xF4:
-            return False
-        if first < 0xE0:
-            more = 1
-        elif first < 0xF0:
-            more = 2
-            if first == 0xE0:
-                low = 0xA0
-            elif first == 0xED:
-                high = 0x9F
-        else:
-            more = 3
-            if first == 0xF0:
-                low = 0x90
-            elif first == 0xF4:
-                high = 0x8F
-        if at + more >= size or data[at + 1] < low or data[at + 1] > high:
-            return False
-        if more > 1 and data[at + 2] & 0xC0 != 0x80:
-            return False
-        if more > 2 and data[at + 3] & 0xC0 != 0x80:
-            return False
-        at += more + 1
-    return True
 
 
 @cython.cfunc

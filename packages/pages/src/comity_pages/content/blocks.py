@@ -239,32 +239,10 @@ def _walk(
             _walk(cutter, child, own | said, first, second, others, marks, link or name == "a")
 
 
-@cython.cfunc
-@cython.boundscheck(False)
-@cython.wraparound(False)
-def _bits_in(text: str) -> object:
+def _bits_in(text: str) -> int:
     """What a class or id in lower case says: the bits of all of its parts."""
-    if not cython.compiled:
-        return _bits_of_all(_TOKEN.findall(text))
-    found: list[str] = []
-    size: cython.Py_ssize_t = len(text)
-    at: cython.Py_ssize_t = 0
-    start: cython.Py_ssize_t
-    while at < size:
-        if not "a" <= char_at(text, at) <= "z":
-            at += 1
-            continue
-        start = at
-        while at < size and at - start < 24 and "a" <= char_at(text, at) <= "z":
-            at += 1
-        if at - start > 1:
-            found.append(text[start:at])
-    return _bits_of_all(found)
-
-
-def _bits_of_all(tokens: list[str]) -> int:
     known = 0
-    for token in tokens:
+    for token in _TOKEN.findall(text):
         bits = _TOKEN_BITS.get(token)
         known |= _bits_of(token) if bits is None else bits
     return known

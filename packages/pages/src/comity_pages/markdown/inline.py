@@ -6,11 +6,6 @@ import re
 import unicodedata
 from typing import Final
 
-try:
-    import cython
-except ModuleNotFoundError:
-    from comity_pages import _cython as cython
-
 BREAK: Final = "\x0c"  # a `br` within a run; text cannot hold it, for its white space is joined
 EMPHASIS: Final = {"b": "**", "i": "*", "s": "~~"}
 # Its marks within a run: neither is in a text, for both are white space.
@@ -26,6 +21,9 @@ _NO_BREAK: Final = re.compile(r"(?<!\s)\s*\xa0\s*")
 _MARKUP: Final = re.compile(
     r"[\\`*\[\]]|(?<=\])\(|(?<![^\W_])_|_(?![^\W_])|<(?=[A-Za-z/!?])|&(?=#?[A-Za-z0-9]{1,32};)|~(?=~)|(?<=~)~"
 )
+_MAY_BE_MARKUP: Final = re.compile(
+    r"[\\`*\[\]_<&~]"
+)  # one stands in whatever the pattern above finds, and is found faster
 _LINE_START: Final = re.compile(
     r"(?m)^(#{1,6}(?=\s|$)|>|[-+](?=\s|$)|\d{1,9}(?=[.)](?:\s|$))|[-=|:](?=[-=|: ])|(?<=\n)=(?=[ \t]*$))"
 )
@@ -165,7 +163,7 @@ def words_of(text: str) -> str:
     if "\xa0" in text:
         text = _NO_BREAK.sub(_gap, text)
     text = _join_space(text)
-    return text if _is_plain(text) else escape_markup(text)
+    return escape_markup(text) if _MAY_BE_MARKUP.search(text) else text
 
 
 def _gap(match: re.Match[str]) -> str:
@@ -173,47 +171,14 @@ def _gap(match: re.Match[str]) -> str:
     return "\xa0" if last - first > 1 and first > 0 and last < len(match.string) else " "
 
 
-@cython.cfunc
-@cython.boundscheck(False)
-@cython.wraparound(False)
 def _join_space(text: str) -> str:
     """A text with each run of its white space as one space; no-break spaces are no part of it."""
-    if not cython.compiled:
+    if "\xa0" in text:
         return _SPACE.sub(" ", text)
-    core: str = text.strip()
-    size: cython.Py_ssize_t = len(text)
-    if size == 0:
-        return text
-    if len(core) == 0:
-        return " "
-    before: cython.Py_UCS4 = "x"
-    char: cython.Py_UCS4
-    for char in core:
-        if char.isspace() and char != "\xa0" and (char != " " or before == " "):
-            core = _SPACE.sub(" ", core)
-            break
-        before = char
-    leading: cython.bint = text[0].isspace()
-    trailing: cython.bint = text[size - 1].isspace()
-    if leading:
-        return " " + core + " " if trailing else " " + core
-    return core + " " if trailing else core
-
-
-@cython.cfunc
-@cython.boundscheck(False)
-@cython.wraparound(False)
-def _is_plain(text: str) -> cython.bint:
-    """Whether nothing in a text could be markup; False says nothing."""
-    if not cython.compiled:
-        return False
-    char: cython.Py_UCS4
-    for char in text:
-        if char in "\\`*[]_<&~":
-            break
-    else:
-        return True
-    return False
+    core = " ".join(text.split())
+    if not core:
+        return " " * bool(text)
+    return f"{' ' * text[0].isspace()}{core}{' ' * text[-1].isspace()}"
 
 
 def indent_lines(text: str, by: str) -> str:
