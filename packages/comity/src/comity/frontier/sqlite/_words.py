@@ -38,7 +38,7 @@ def contained(file: Any, size: cython.Py_ssize_t, opening: Any, block: Any, asce
     word: cython.ulonglong
     for index in range(len(ascending)):
         word = asked[index]
-        number = parse_listen_address(openings, number, blocks, word)
+        number = _position(openings, number, blocks, word)
         if number == blocks or openings[number] != word:
             if number == 0:
                 continue
@@ -49,7 +49,7 @@ def contained(file: Any, size: cython.Py_ssize_t, opening: Any, block: Any, asce
             if file.readinto(block) < filled * 8:
                 raise EOFError(f"the file ends before word {number * step + filled}")
             read = number
-        place = parse_listen_address(words, 0, filled, word)
+        place = _position(words, 0, filled, word)
         if place < filled and words[place] == word:
             found.append(word)
     return found
@@ -90,7 +90,7 @@ def merged(left: Any, right: Any) -> Any:
 @cython.cfunc
 @cython.boundscheck(False)
 @cython.wraparound(False)
-def parse_listen_address(
+def _position(
     words: cython.ulonglong[::1], low: cython.Py_ssize_t, high: cython.Py_ssize_t, word: cython.ulonglong
 ) -> cython.Py_ssize_t:
     """The first position from `low` on, before `high`, whose word is not less."""
