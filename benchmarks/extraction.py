@@ -323,7 +323,7 @@ def read_one(row: Row, tally: Tally) -> tuple[Any, float, float]:
     """A page, its score, and its F1."""
     from comity.errors import ExtractionFailed
     from comity_pages.extraction import ExtractedPage, read
-    from comity_pages.quality import assess, quality_inputs
+    from comity_pages.quality import quality_of
 
     source = html_of(row)
     html = source.decode("utf-8", "replace")
@@ -334,16 +334,8 @@ def read_one(row: Row, tally: Tally) -> tuple[Any, float, float]:
         tally.refused += 1
         page = ExtractedPage("", (), truncated=False)
     tally.times.append(time.process_time() - started)
-    signs = quality_inputs(
-        page.markdown,
-        source=len(source),
-        title=page.metadata.title is not None,
-        truncated=page.truncated,
-        javascript_shell=page.javascript_shell,
-        agreement=page.agreement,
-        page=page.judgement.kind in ("page", "javascript_shell"),
-    )
-    return page, assess(signs).score, tally.add(row, page.markdown)
+    score = quality_of(page, len(source), has_title=page.metadata.title is not None).score
+    return page, score, tally.add(row, page.markdown)
 
 
 def judged(rows: list[Row]) -> Tally:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from comity_pages.quality import MIN_TEXT_CHARS, Quality, QualityInputs, assess, quality_inputs
+from comity_pages.quality import MIN_TEXT_CHARS, Quality, QualityInputs, assess, measure_text
 
 COUNTS = st.integers(0, 5_000)
 SIGNS = st.builds(QualityInputs, COUNTS, COUNTS, COUNTS, COUNTS, st.booleans(), st.booleans(), st.booleans())
@@ -73,13 +73,12 @@ def test_no_text_at_all_is_worth_nothing() -> None:
 
 def test_signs_are_counted_from_the_markdown() -> None:
     text = "# Title\n\nSee [the docs](https://example.com/a_b) and ![a lamp](/i.png).\n\nAccept all cookies\n"
-    signs = quality_inputs(text, source=500, title=True)
-    assert signs == QualityInputs(text=40, link_text=12, boilerplate=16, source=500)
-    assert quality_inputs("word " * MIN_TEXT_CHARS, source=0, title=True).text == 4 * MIN_TEXT_CHARS
+    assert measure_text(text) == (40, 12, 16), "text, links, boilerplate"
+    assert measure_text("word " * MIN_TEXT_CHARS)[0] == 4 * MIN_TEXT_CHARS
 
 
 @pytest.mark.parametrize(
     "text", ["[" * 200_000, "[x](" * 100_000, "[a](b " * 100_000, '[a](b "' * 50_000, "![" * 99_999]
 )
 def test_counting_takes_linear_time(text: str) -> None:
-    quality_inputs(text, source=0, title=True)
+    measure_text(text)

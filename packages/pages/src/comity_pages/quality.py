@@ -110,17 +110,16 @@ def assess(signs: QualityInputs) -> Quality:
     return Quality(round(score, 3), tuple(reasons), signs)
 
 
-def quality_inputs(
-    markdown: str,
-    *,
-    source: int,
-    title: bool,
-    truncated: bool = False,
-    javascript_shell: bool = False,
-    agreement: float | None = None,
-    page: bool = True,
-) -> QualityInputs:
-    """The signs of some Markdown; the other arguments as in `QualityInputs`."""
+def quality_of(read: "ExtractedPage", source: int, *, has_title: bool) -> Quality:
+    """The score of a page as it was read. `source`: bytes of HTML that it was, 0 for anything else; `has_title`: or
+    needs none."""
+    is_page = read.judgement.kind in ("page", "javascript_shell")
+    flags = has_title, read.truncated, read.javascript_shell
+    return assess(QualityInputs(*measure_text(read.markdown), source, *flags, read.agreement, is_page))
+
+
+def measure_text(markdown: str) -> tuple[int, int, int]:
+    """Characters of some Markdown: of its text, of links in it, of boilerplate in it; as of `QualityInputs`."""
     text = links = waste = 0
     for line in markdown.split("\n"):
         plain = _LINK.sub(r"\1", line)
@@ -129,24 +128,7 @@ def quality_inputs(
         links += sum(_size(label) for label in _LINK.findall(line)) if "](" in line else 0
         if len(plain) <= _MAX_NOTICE_CHARS and _BOILERPLATE.search(plain):
             waste += size
-    links = min(links, text)
-    return QualityInputs(text, links, waste, source, title, truncated, javascript_shell, agreement, page)
-
-
-def quality_of(read: "ExtractedPage", source: int, *, has_title: bool) -> Quality:
-    """The score of a page as it was read. `source`: bytes of HTML that it was, 0 for anything else; `has_title`: or
-    needs none."""
-    return assess(
-        quality_inputs(
-            read.markdown,
-            source=source,
-            title=has_title,
-            truncated=read.truncated,
-            javascript_shell=read.javascript_shell,
-            agreement=read.agreement,
-            page=read.judgement.kind in ("page", "javascript_shell"),
-        )
-    )
+    return text, min(links, text), waste
 
 
 def _size(text: str) -> int:

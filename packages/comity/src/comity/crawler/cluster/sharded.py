@@ -22,7 +22,7 @@ from comity.crawler.output.plugins import Plugins
 from comity.crawler.output.runner import DEFAULT, named
 from comity.crawler.run.run import End
 from comity.crawler.run.run_config import Listeners, RunConfig
-from comity.crawler.storage.manifest import LOCK, CrawlManifest, placed_by
+from comity.crawler.storage.manifest import LOCK, CrawlManifest
 from comity.crawler.storage.stored_config import settings_to_dict
 from comity.errors import InvalidSetting, StorageError
 from comity.frontier.durable import make_folder
@@ -52,7 +52,7 @@ class ShardedCrawl:
         assert isinstance(sink, str | None)
         if config.settings.renders:
             raise InvalidSetting("render: pages cannot be rendered over several shards", hint="crawl with --shards 1")
-        by = placed_by(config.policy.pace_by)
+        by = config.policy.pace_by
         if manifest is None:
             manifest = CrawlManifest(workers.new_shards, by, sink=sink or DEFAULT)
         # What is given does not change what was settled when the crawl began.

@@ -15,12 +15,13 @@ from comity.crawler.observe.snapshot import SHARD_WORDS, ShardStatus
 from comity.crawler.observe.stats import UNREACHABLE, WAITS
 from comity.crawler.storage.crawl_output import CrawlOutput
 from comity.crawler.storage.orders import Order, OrderKind
-from comity.crawler.storage.placement import PlacedBy, shard_with
+from comity.crawler.storage.placement import shard_with
 from comity.crawler.storage.stored_config import StoredConfig
 from comity.domains import registrable
 from comity.frontier.committed import FrontierView
 from comity.frontier.rules import DurableFrontier
 from comity.net import Clock
+from comity.policy.policy import PaceBy
 from comity.times import format_duration
 
 MAX_CONFIRM_SECONDS: Final = 5.0  # seconds that one waits for a crawl to carry out an order
@@ -125,7 +126,7 @@ class StoredCrawl(ABC):
         shards: how many it has; 1 where it is not cut.
     """
 
-    def __init__(self, name: str, shards: int, by: PlacedBy) -> None:
+    def __init__(self, name: str, shards: int, by: PaceBy) -> None:
         self.name = name
         self.shards = shards
         self._by = by

@@ -9,14 +9,15 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, Final, cast, get_args
+from typing import Any, Final, get_args
 
-from comity.crawler.storage.placement import PlacedBy, ShardAssignment
+from comity.crawler.storage.placement import ShardAssignment
 from comity.digests import sha256_of
 from comity.errors import InputError, StorageError
 from comity.files import read_regular, write_anew
 from comity.frontier.durable import of_another_version, translate_os_errors
 from comity.frontier.values import Run
+from comity.policy.policy import PaceBy
 
 MANIFEST: Final = "crawl.json"
 LOCK: Final = "crawl.lock"
@@ -43,7 +44,7 @@ class CrawlManifest:
     """
 
     shards: int
-    by: PlacedBy = "host"
+    by: PaceBy = "host"
     seeds: list[str] = field(default_factory=list)
     sink: str = "jsonl"
     expander: str | None = None
@@ -168,7 +169,7 @@ def manifest_of(folder: Path) -> CrawlManifest | None:
         if (
             type(manifest.shards) is not int
             or not 1 < manifest.shards <= MAX_SHARDS
-            or manifest.by not in get_args(PlacedBy)
+            or manifest.by not in get_args(PaceBy)
         ):
             raise ValueError
     except (ValueError, TypeError, KeyError) as error:
@@ -182,9 +183,3 @@ def manifest_of(folder: Path) -> CrawlManifest | None:
 def combined(hashes: Iterable[str]) -> str:
     """One hash for the ledgers of all shards: that of their last hashes, a line each, in the order of the shards."""
     return sha256_of("".join(f"{each}\n" for each in hashes).encode("ascii", "replace"))
-
-
-def placed_by(pace_by: str) -> PlacedBy:
-    """What hosts are placed by under a policy: hosts that share a pace lie in one shard."""
-    assert pace_by in get_args(PlacedBy)
-    return cast("PlacedBy", pace_by)

@@ -12,20 +12,19 @@ import hashlib
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 from comity.domains import registrable
 from comity.frontier.committed import FrontierView
 from comity.frontier.values import Run
+from comity.policy.policy import PaceBy
 from comity_pages import urls
 
 _PLACED: Final = "placed {}"  # facts, by number: hosts that a commit settled, and what each shares its pace by
 
-PlacedBy = Literal["host", "domain", "address"]
-
 
 @lru_cache(maxsize=65_536)
-def shard_of(host: str, count: int, by: PlacedBy = "host") -> int:
+def shard_of(host: str, count: int, by: PaceBy = "host") -> int:
     """The shard that a host, or an address, belongs to: the same in every process, version and run.
 
     `www.example.com` goes where `example.com` goes, since either often leads to the other.
@@ -77,7 +76,7 @@ class ShardAssignment:
 
     number: int
     count: int
-    by: PlacedBy = "host"
+    by: PaceBy = "host"
     run: Run | None = None
     settled: SettledHosts = field(default_factory=SettledHosts)
 
@@ -106,7 +105,7 @@ class ShardAssignment:
         return [url for url in found if shard_of(urls.host(url), self.count, self.by) == self.number]
 
 
-def shard_with(host: str, count: int, by: PlacedBy, view_of: Callable[[int], FrontierView | None]) -> int:
+def shard_with(host: str, count: int, by: PaceBy, view_of: Callable[[int], FrontierView | None]) -> int:
     """The number of the shard that a host belongs to, for who only reads. `view_of` opens what a shard keeps; None
     where it has not begun."""
     number = shard_of(host, count, by)
