@@ -87,7 +87,7 @@ FLOORS = {
 }
 PURE = set(
     """
-    __future__ ada_url array bisect codecs collections collections.abc contextlib csv cython dataclasses datetime
+    __future__ ada_url array base64 bisect codecs collections collections.abc contextlib csv cython dataclasses datetime
     email.utils enum errno functools hashlib html html.entities http_sf inspect io ipaddress itertools json math
     operator publicsuffixlist re types typing unicodedata urllib.parse webencodings xml.parsers xml.parsers.expat zlib
     """.split()

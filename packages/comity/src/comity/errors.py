@@ -1,6 +1,7 @@
 """The one tree of errors. Every error says what happened, to which URL, and what to do about it."""
 
 import errno
+from dataclasses import dataclass
 from typing import Any, Final
 
 from comity_pages.errors import ExtractionFailed as ExtractionFailed
@@ -56,13 +57,45 @@ class BadStatus(FetchError):
         self.status = status
 
 
+@dataclass(frozen=True, slots=True)
+class PaymentOffer:
+    """One way to pay that an x402 answer accepts, each part as the site wrote it; None where it wrote none.
+
+    Attributes:
+        scheme: how it would be paid, such as `exact`.
+        price: a whole number in the asset's smallest unit, of which x402 does not say how many make one.
+        currency: what the asset is called, or its address.
+        network: the blockchain: `eip155:8453` (version 2), `base` (version 1).
+        payee: the address that would be paid.
+    """
+
+    scheme: str | None = None
+    price: str | None = None
+    currency: str | None = None
+    network: str | None = None
+    payee: str | None = None
+
+
+def costs_in_words(price: str | None, currency: str | None, offers: tuple[PaymentOffer, ...]) -> str:
+    """Say what one request costs; empty where that is not stated."""
+    if price is not None and price not in [offer.price for offer in offers]:
+        return f"{price} {currency or ''}".rstrip()
+    if not offers:
+        return ""
+    first, more = offers[0], f", or {len(offers) - 1} more offers" if len(offers) > 1 else ""
+    where = f" on {first.network}" if first.network else ""
+    return f"{first.price} of the smallest unit of {first.currency or 'an asset'}{where} (x402){more}"
+
+
 class PaymentRequired(BadStatus):
     """The site asks for payment (402), or for a licence (401 with `WWW-Authenticate: License`). Nothing is ever paid.
 
     Attributes:
-        price: of one request, as a decimal number; None where it is not stated (`crawler-price`).
+        price: of one request, as a decimal number (`crawler-price`); where there is an offer, as that has it. None
+            where it is not stated.
         currency: its code, such as `USD`.
         licence: URL of the terms.
+        offers: the ways to pay that an x402 answer accepts; `scheme`, `network` and `payee` are those of the first.
     """
 
     def __init__(
@@ -74,12 +107,21 @@ class PaymentRequired(BadStatus):
         price: str | None = None,
         currency: str | None = None,
         licence: str | None = None,
+        offers: tuple[PaymentOffer, ...] = (),
         hint: str = "",
     ) -> None:
         super().__init__(message, url=url, status=status, hint=hint)
-        self.price = price
-        self.currency = currency
+        first = offers[0] if offers else PaymentOffer()
+        self.price = price or first.price
+        self.currency = currency if price else first.currency
         self.licence = licence
+        self.offers = offers
+        self.scheme, self.network, self.payee = first.scheme, first.network, first.payee
+
+    @property
+    def costs(self) -> str:
+        """What is asked for, in words; empty where that is not stated."""
+        return costs_in_words(self.price, self.currency, self.offers)
 
 
 class InvalidJSON(ComityError, ValueError):

@@ -1,7 +1,9 @@
 """A response as programs know them from httpx and requests, and many of them at once."""
 
 import asyncio
+import base64
 import copy
+import json
 import pickle
 from concurrent.futures import ThreadPoolExecutor
 
@@ -12,6 +14,7 @@ import comity
 from comity import AsyncClient, Client, ClientSettings, Policy
 from comity.crawler.output.records import CrawledPage
 from comity.crawler.run.page_reader import read_meta, read_response
+from comity.errors import PaymentOffer
 from comity.net import Response
 from comity_pages.signals import encodings
 
@@ -302,6 +305,51 @@ def test_a_site_that_asks_for_payment_or_a_licence_is_an_error_of_its_own(
     assert isinstance(caught.value, comity.BadStatus)
     assert pickle.loads(pickle.dumps(caught.value)).price == price
     assert len(site.seen) == 2, "it is not asked again, and nothing is paid"
+
+
+X402 = {
+    "x402Version": 2,
+    "accepts": [
+        {"scheme": "exact", "network": "eip155:8453", "amount": "10000", "asset": "0x83", "payTo": "0x20"}
+        | {"maxTimeoutSeconds": 60, "extra": {"name": "USDC", "version": "2"}},
+        {"scheme": "upto", "network": "solana:5e", "amount": "7", "asset": "EPj"},
+        {"scheme": "exact", "amount": 1.5},
+        "cheap",
+    ],
+}
+V1 = {
+    "x402Version": 1,
+    "accepts": [{"scheme": "exact", "network": "base", "maxAmountRequired": "1000", "payTo": "0x1"}],
+}
+
+
+@pytest.mark.parametrize(
+    ("headers", "body", "stated"),
+    [
+        ({"PAYMENT-REQUIRED": base64.b64encode(json.dumps(X402).encode()).decode()}, "{}", (2, "10000", "eip155:8453")),
+        ({}, json.dumps(V1), (1, "1000", "base")),
+        ({"PAYMENT-REQUIRED": "no base64"}, json.dumps(V1), (1, "1000", "base")),
+        ({}, json.dumps({**V1, "accepts": 3}), (0, None, None)),
+        ({}, "{" + '"a":[' * 30_000, (0, None, None)),
+        ({}, json.dumps({**V1, "error": "x" * 70_000}), (0, None, None)),
+        ({}, json.dumps({"accepts": V1["accepts"]}), (0, None, None)),
+    ],
+)
+def test_what_an_x402_answer_accepts_is_read_and_never_paid(
+    site: Site, headers: dict[str, str], body: str, stated: tuple[object, ...]
+) -> None:
+    site.set("/a", body, status=402, headers=headers)
+    with Client(QUICK) as client, pytest.raises(comity.PaymentRequired) as caught:
+        client.get(site.url("/a")).raise_for_status()
+    with Client(QUICK) as client, client.stream(site.url("/a")) as stream, pytest.raises(comity.PaymentRequired):
+        stream.raise_for_status()
+    error = caught.value
+    assert (len(error.offers), error.price, error.network) == stated
+    if len(error.offers) == 2:
+        assert (error.scheme, error.currency, error.payee) == ("exact", "USDC", "0x20")
+        assert error.offers[1] == PaymentOffer("upto", "7", "EPj", "solana:5e", None)
+        assert "10000 of the smallest unit of USDC on eip155:8453 (x402), or 1 more" in str(error)
+    assert site.paths().count("/a") == 2, "nothing is paid"
 
 
 @pytest.mark.parametrize("challenge", ['Basic realm="License"', "Licensed x=y", 'Bearer scope="a, License b"'])

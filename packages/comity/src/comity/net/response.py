@@ -107,7 +107,8 @@ class Response(ReprMixin):
         if self.status >= 400:
             from comity.payment import bad_status
 
-            raise bad_status(self.url, self.status, self.all_headers, reason=self.reason)
+            body = getattr(self, "body", b"")  # of a stream it is not there
+            raise bad_status(self.url, self.status, self.all_headers, reason=self.reason, body=body)
         return self
 
     @property

@@ -335,7 +335,7 @@ def _usable(answer: Response, why: Why) -> Form:
     """
     url = answer.url
     if not 200 <= answer.status < 300:
-        raise bad_status(url, answer.status, answer.all_headers)
+        raise bad_status(url, answer.status, answer.all_headers, body=answer.body)
     if answer.status in (204, 205):
         raise UnsupportedContent(f"{url} answered with HTTP status {answer.status}, which has no content", url=url)
     media_type = answer.content_type

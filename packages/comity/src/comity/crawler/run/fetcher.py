@@ -187,9 +187,10 @@ class Fetcher:
         if is_temporary(response.status):
             return self._failed_for_now(entry, f"HTTP status {response.status}", response, before)
         why = f"HTTP status {response.status}"
-        if isinstance(bad_status(response.url, response.status, response.all_headers), PaymentRequired):
+        error = bad_status(response.url, response.status, response.all_headers, body=response.body)
+        if isinstance(error, PaymentRequired):
             asks = "payment" if response.status == PAYMENT_REQUIRED else "a licence"
-            why = f"requires {asks}: {why}"
+            why = f"requires {asks}{', ' if error.costs else ''}{error.costs}: {why}"
             return outcomes.PaymentRequiredOutcome(entry=entry, answer=response, before=before, why=why)
         return outcomes.Failed(entry=entry, answer=response, before=before, why=why)
 
