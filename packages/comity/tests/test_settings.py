@@ -216,7 +216,7 @@ def test_of_each_setting_it_is_said_what_makes_it_stricter_or_it_is_for_the_oper
         *("agent", "product_token", "preset", "dialect", "robots_charset", "url_charset", "robots_redirects"),
         *("cache_life", "max_robots_body", "ca_file", "proxy", "headers", "params", "auth", "licences", "resolve"),
         *("nameservers", "cache", "cache_pages", "identity", "sign", "follow_nofollow", "render", "render_auto"),
-        *("render_browser", "webhook", "telemetry"),
+        *("origin_headers", "render_browser", "webhook", "telemetry"),
     }
 
 

@@ -22,11 +22,13 @@ import pytest
 import trustme
 from aiohttp import web
 from clocks import FakeClock
+from commands import comity as command
 from multidict import CIMultiDict
 from sites import HANGS, Site, endless
 
 import comity
 from comity import AsyncClient, Client, ClientSettings, CrawlSettings, InvalidSetting, Policy
+from comity.identity import Identity, create
 from comity.net.client_settings import APPLICATION_ID
 from comity.net.http_cache import HttpCache
 from comity.policy import RobotsResult
@@ -402,6 +404,52 @@ def test_a_licence_is_shown_to_the_origin_it_was_issued_for_and_to_no_other(site
             ClientSettings(**wrong)
     with pytest.raises(InvalidSetting, match="not both"):
         ClientSettings(licences={"https://a.example": "t"}, auth={"https://a.example/": ("n", "p")})
+
+
+def test_headers_for_one_origin_go_there_alone_and_are_shown_nowhere(
+    site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    expires = int(time.time()) + 3 * 86_400
+    key = {
+        "Signature": "sig1=:c2VjcmV0:",
+        "Signature-Input": f'sig1=("@authority");expires={expires}',
+        "X-Shop": "psst",
+    }
+    ours = Identity(name="MyBot", page="https://bot.test/", contact="a@bot.test", purpose="search")
+    create(tmp_path / "bot", ours, time.time() - 60)
+    with Site("127.0.0.2") as other:
+        site.set("/a", status=302, headers={"Location": other.url("/there")})
+        other.set("/there", "free")
+        settings = ClientSettings(
+            origin_headers={site.url("/"): key | {"Expires": "2999-01-31"}},
+            identity=str(tmp_path / "bot"),
+            cache=str(tmp_path / "c"),
+            cache_pages=True,
+        )
+        with (
+            pytest.warns(RuntimeWarning, match=r"origin_headers: those for .* expire on"),
+            Client(QUICK, settings) as client,
+        ):
+            answer = client.get(site.url("/a"))
+        for seen in site.seen:
+            assert {name: seen.headers[name] for name in key} == key
+            assert "Expires" not in seen.headers
+            assert "Signature-Agent" not in seen.headers, "two signatures would contradict each other"
+        for seen in other.seen:
+            assert "X-Shop" not in seen.headers
+            assert "Signature-Agent" in seen.headers
+    shown = repr(settings) + str(answer.history[0].request_headers) + (tmp_path / "c").read_bytes().decode("latin-1")
+    monkeypatch.setenv("COMITY_ORIGIN_HEADERS", json.dumps({site.url("/"): key}))
+    monkeypatch.setenv("COMITY_CONFIG", "")
+    shown += command("settings").stdout + command("settings", "--json").stdout
+    assert not [value for value in key.values() if value in shown]
+    hash(settings)
+    for wrong in ({"no": key}, {"https://a.example": {"Host": "b"}}, {"https://a.example": {"Expires": "soon"}}):
+        with pytest.raises(InvalidSetting, match="origin_headers"):
+            ClientSettings(origin_headers=wrong)
+    given = {"https://a.example": {"Authorization": "Bearer x"}}
+    with pytest.raises(InvalidSetting, match="either"):
+        ClientSettings(origin_headers=given, auth={"https://a.example": ("n", "p")})
 
 
 def test_credentials_go_with_the_robots_txt_of_their_origin_and_nowhere_else(site: Site, tmp_path: Path) -> None:

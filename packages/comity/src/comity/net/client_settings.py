@@ -3,8 +3,9 @@
 import math
 import re
 from base64 import b64encode
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Any, Final, Literal
@@ -12,12 +13,13 @@ from typing import Any, Final, Literal
 from comity.errors import InvalidSetting, InvalidURL
 from comity.http_rules import is_field_name
 from comity_pages.urls import Url
-from comity_robots.fields import MIB, check, seconds, setting, size
+from comity_robots.fields import MIB, FrozenDict, check, seconds, setting, size
 
 MAX_WAIT: Final = 600.0  # seconds
 TIMEOUT_SECONDS: Final = 30.0
 APPLICATION_ID: Final = int.from_bytes(b"cmty")  # which SQLite keeps in a cache file
 CONCEALED: Final = "***"
+MIN_LIFE_SECONDS: Final = 14 * 86_400.0  # before headers for one origin expire, they are warned of
 CREDENTIAL_HEADERS: Final = frozenset(("authorization", "cookie", "proxy-authorization"))
 CROSS_ORIGIN_HEADERS: Final = frozenset(("accept", "accept-language"))
 """Of one call's headers, those that another origin gets too."""
@@ -39,6 +41,8 @@ def concealed(name: str, value: Any) -> Any:
     match name:
         case "auth":
             return {origin: (pair[0], CONCEALED) for origin, pair in value.items()}
+        case "origin_headers":
+            return {origin: dict.fromkeys(headers, CONCEALED) for origin, headers in value.items()}
         case "headers" | "licences" | "params":
             return dict.fromkeys(value, CONCEALED)
         case "proxy" if isinstance(value, str):
@@ -89,7 +93,9 @@ def _headers(values: Mapping[str, str]) -> Mapping[str, str]:
     checked_headers("headers", values)
     for name in values:
         if name.lower() in CREDENTIAL_HEADERS:
-            raise InvalidSetting(f"headers: {name} would be sent to every host: use auth, or headers of one call")
+            raise InvalidSetting(
+                f"headers: {name} would be sent to every host: use auth, origin_headers, or headers of one call"
+            )
     return values
 
 
@@ -112,6 +118,33 @@ def _licences(values: Mapping[str, str]) -> dict[str, str]:
         if not re.fullmatch(r"[!-~]+", token):
             raise InvalidSetting(f"licences: for {origin} there must be a token, without spaces")
     return {_web_address("licences", origin).origin: token for origin, token in values.items()}
+
+
+def _origin_headers(values: Mapping[str, Mapping[str, str]]) -> dict[str, Mapping[str, str]]:
+    found: dict[str, Mapping[str, str]] = {}
+    for origin, headers in values.items():
+        checked_headers(f"origin_headers, for {origin}", headers)
+        expiry(headers)
+        found[_web_address("origin_headers", origin).origin] = FrozenDict(headers)
+    return found
+
+
+def expiry(headers: Mapping[str, str]) -> float | None:
+    """Return Unix time in seconds at which headers for one origin stop being of use: the date of `Expires`, or the
+    parameter `expires` of a `Signature-Input` (RFC 9421, 2.3); None where neither is there.
+
+    Raises:
+        InvalidSetting: `Expires` is no date.
+    """
+    named = {name.lower(): value for name, value in headers.items()}
+    times = [float(each) for each in re.findall(r";\s*expires=(\d{1,12})", named.get("signature-input", ""))]
+    if "expires" in named:
+        try:
+            date = datetime.fromisoformat(named["expires"])
+        except ValueError:
+            raise InvalidSetting("origin_headers: Expires is not a date such as 2027-01-31") from None
+        times.append((date if date.tzinfo is not None else date.replace(tzinfo=UTC)).timestamp())
+    return min(times, default=None)
 
 
 def _addresses(values: Mapping[str, str]) -> dict[str, str]:
@@ -233,6 +266,9 @@ class ClientSettings:
         auth: origin -> user name and password, sent to that origin, its robots.txt included, and to no other. Such a
             robots.txt is not kept in `cache`.
         licences: origin -> licence token (RSL), sent to that origin as `auth` is, and to no other.
+        origin_headers: origin -> headers, such as a shop's crawler key, sent to that origin as `auth` is, and to no
+            other, in no archive and no print. Where they sign (`Signature`), `identity` does not sign there. `Expires`,
+            a date, is not sent: as with the `expires` of a `Signature-Input`, a warning comes in the two weeks before.
         resolve: addresses for host names, instead of DNS (as curl's `--resolve`).
         nameservers: DNS servers to use instead of the system's, `address` or `address:port` (needs comity[dns]).
         cache: file in which robots.txt files are kept for other processes and later runs, a new one or an earlier
@@ -274,6 +310,12 @@ class ClientSettings:
     licences: Mapping[str, str] = setting(
         factory=dict, secret=True, normal=_licences, example='{"https://example.com": "token"}'
     )
+    origin_headers: Mapping[str, Mapping[str, str]] = setting(
+        factory=dict,
+        secret=True,
+        normal=_origin_headers,
+        example='{"https://example.com": {"X-Key": "value", "Expires": "2027-01-31"}}',
+    )
     resolve: Mapping[str, str] = setting(factory=dict, normal=_addresses, example='{"example.test": "127.0.0.1"}')
     nameservers: tuple[str, ...] = setting((), normal=_nameservers)
     cache: str | None = setting(None, path=True, normal=_cache)
@@ -297,6 +339,9 @@ class ClientSettings:
             raise InvalidSetting("cache_pages: pages are kept in the file that `cache` names, and it names none")
         if both := self.auth.keys() & self.licences.keys():
             raise InvalidSetting(f"licences: to {min(both)} goes either a licence or what `auth` has, not both")
+        for origin, headers in self.origin_headers.items():
+            if origin in {*self.auth, *self.licences} and "authorization" in map(str.lower, headers):
+                raise InvalidSetting(f"origin_headers: to {origin} goes either an Authorization or what `auth` has")
 
     @property
     def most_seconds(self) -> float:
@@ -304,11 +349,28 @@ class ClientSettings:
         return math.inf if self.timeout is None else self.timeout
 
     def credentials(self, origin: str) -> dict[str, str]:
-        """Return the header that gives an origin name and password (RFC 7617) or licence (RSL, Crawler Authorization
-        Protocol); empty where `auth` and `licences` have nothing for it."""
+        """Return the headers that an origin alone gets: name and password (RFC 7617) or licence (RSL, Crawler
+        Authorization Protocol), and what `origin_headers` has for it; empty where there is nothing."""
+        own = self.origin_headers.get(origin, {})
+        found = {name: value for name, value in own.items() if name.lower() != "expires"}
         if origin in self.licences:
-            return {"Authorization": f"License {self.licences[origin]}"}
-        pair = self.auth.get(origin)
-        if pair is None:
-            return {}
-        return {"Authorization": "Basic " + b64encode(":".join(pair).encode()).decode("ascii")}
+            found["Authorization"] = f"License {self.licences[origin]}"
+        elif origin in self.auth:
+            found["Authorization"] = "Basic " + b64encode(":".join(self.auth[origin]).encode()).decode("ascii")
+        return found
+
+    @property
+    def signed_origins(self) -> frozenset[str]:
+        """The origins whose requests carry a signature that `origin_headers` has."""
+        return frozenset(
+            origin for origin, headers in self.origin_headers.items() if "signature" in map(str.lower, headers)
+        )
+
+    def expiring(self, now: float) -> Iterator[str]:
+        """Yield, in words, which `origin_headers` have expired or will within two weeks of `now` (Unix time)."""
+        for origin, headers in self.origin_headers.items():
+            at = expiry(headers)
+            if at is not None and at - now < MIN_LIFE_SECONDS:
+                expire = "expire" if at > now else "expired"
+                day = datetime.fromtimestamp(at, UTC).date()
+                yield f"origin_headers: those for {origin} {expire} on {day}: have new ones made"

@@ -257,7 +257,7 @@ class Session:
             to_come: how the body is read: here, or `streamed`, by the caller, who then says that the request is over.
         """
         settings, streamed, stale = self.settings, to_come == "streamed", 0
-        if credentials and (settings.auth or settings.licences):
+        if credentials and (settings.auth or settings.licences or settings.origin_headers):
             headers = {**settings.credentials(url.origin), **(headers or {})}
         while True:
             tries -= 1

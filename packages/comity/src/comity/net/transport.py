@@ -7,6 +7,7 @@ import os
 import re
 import ssl
 import time
+import warnings
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Collection, Mapping
 from io import BytesIO
 from pathlib import Path
@@ -94,6 +95,9 @@ class BodyReader:
         head.url, head.status, head.headers = str(url), answer.status, answer.headers
         head.reason, head.http_version = answer.reason or "", f"{major}.{minor}"
         head.request_headers, head.address = answer.request_info.headers, address
+        if settings.origin_headers:  # archives are passed on
+            own = {name.lower() for name in settings.origin_headers.get(url.origin, ())}
+            head.request_headers = {k: v for k, v in head.request_headers.items() if k.lower() not in own}
         head.go, head.fetched_at, head.elapsed, head.history = None, 0.0, 0.0, ()
         head.from_cache = head.truncated = self._closed = self._taken = False
         head.received = head._sha256 = None
@@ -270,7 +274,10 @@ class Transport:
         if settings.identity is not None and settings.sign != "never":  # first: it may raise, and nothing is open yet
             from comity.signatures import folder  # late: few clients sign
 
-            self.signing = folder.Signing(Path(settings.identity), time.time(), always=settings.sign == "always")
+            always, elsewhere = settings.sign == "always", settings.signed_origins
+            self.signing = folder.Signing(Path(settings.identity), time.time(), always=always, but=elsewhere)
+        for words in settings.expiring(time.time()):
+            warnings.warn(words, RuntimeWarning, stacklevel=2)
 
         self.loop = asyncio.get_running_loop()
         self._settings = settings

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -157,13 +157,14 @@ class Signing:
     Args:
         folder: of the identity.
         always: whether every request is signed, or those to origins that asked for it.
+        but: origins to which no request is signed.
 
     Raises:
         InvalidSetting: the folder holds no identity, or its key cannot be used.
     """
 
-    def __init__(self, folder: Path, now: float, *, always: bool) -> None:
-        self._folder, self._always = folder, always
+    def __init__(self, folder: Path, now: float, *, always: bool, but: Collection[str] = ()) -> None:
+        self._folder, self._always, self._but = folder, always, but
         self._signer = signer(folder, now)
         self._read_at = now
         self._asked: dict[str, str | None] = {}  # with the nonce that the next request there has
@@ -189,7 +190,8 @@ class Signing:
         return None if who is None else who.keyid
 
     def _who(self, url: str, now: float) -> Signer | None:
-        if not (self._always or urls.origin(url) in self._asked):
+        origin = urls.origin(url)
+        if origin in self._but or not (self._always or origin in self._asked):
             return None
         if not 0 <= now - self._read_at < RELOAD_SECONDS:
             self._signer, self._read_at = signer(self._folder, now), now
@@ -202,7 +204,9 @@ class Signing:
         Later requests there have one; the next has the nonce that was asked for, if one was.
         """
         origin = urls.origin(url)
-        if status not in _ASKING_STATUSES or "Accept-Signature" not in headers or origin in self._asked:
+        if status not in _ASKING_STATUSES or "Accept-Signature" not in headers:
+            return False
+        if origin in self._asked or origin in self._but:
             return False
         try:
             members = structured(str(headers["Accept-Signature"])).values()
