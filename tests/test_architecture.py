@@ -66,6 +66,7 @@ FLOORS = {
     "policy": 4,
     "gate": 5,
     "files": 6,
+    "templates": 7,
     "signatures": 7,
     "_ray": 8,
     "net": 8,

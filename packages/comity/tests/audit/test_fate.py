@@ -169,7 +169,7 @@ def test_a_url_that_a_limit_left_waiting_says_so_and_when_it_has_its_turn(shop: 
     crawl(shop, tmp_path, "--max-pages", "1")
     waits = fate(tmp_path, shop.url("/a"))
     assert (waits["fate"], waits["found_on"], waits["next_try"]) == (
-        "waits",
+        "queued",
         shop.url("/"),
         "by --resume with a higher limit",
     )
@@ -210,7 +210,7 @@ def test_a_url_whose_robots_txt_is_unreachable_is_told_with_the_reason_and_so_is
     assert reason in first.stderr
     assert reason in again.stderr
     told = fate(tmp_path / "out", shop.url("/"))
-    assert told["fate"] == "waits"
+    assert told["fate"] == "waiting for robots.txt"
     assert reason in told["why"]
 
 

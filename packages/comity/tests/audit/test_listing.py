@@ -55,8 +55,8 @@ def test_every_url_is_listed_once_with_its_state_and_the_words_of_why(
         found = everything(tmp_path / "out", most=most)
         assert len({each.url for each in found}) == len(found)
         states = {each.url.removeprefix(shop.url("/")): each.state for each in found}
-        assert {"": "fetched", "secret": "refused", "d/d/d/d/d/d/d": "skipped"}.items() <= states.items()
-        assert set(states.values()) >= {"fetched", "refused", "skipped", "waiting"}
+        assert {"": "kept", "secret": "refused", "d/d/d/d/d/d/d": "skipped"}.items() <= states.items()
+        assert set(states.values()) >= {"kept", "refused", "skipped", "queued"}
     for each in found:
         told = explain_url(tmp_path / "out", each.url)
         assert (told.fate, told.found_on) == (each.fate, each.found_on)
@@ -69,9 +69,10 @@ def test_urls_are_found_by_state_and_by_a_part_of_the_url_or_of_the_reason(shop:
     def paths(**which: str) -> set[str]:
         return {each.url.removeprefix(shop.url("/")) for each in everything(tmp_path, **which)}
 
-    assert paths(state="fetched") == {"", "a", "b", "target", "moved"}
+    assert paths(state="kept") == {"", "a", "b", "target"}
+    assert paths(state="redirected") == {"moved"}
     assert paths(state="failed") == {"missing", "b%C3%BCcher_100%25"}
-    assert paths(state="waiting") == set()
+    assert paths(state="queued") == set()
     assert paths(sought="TARG") == {"target", "moved"}, "a redirect's reason names its target"
     assert paths(sought="bücher") == paths(sought="BÜCHER_") == {"b%C3%BCcher_100%25"}
     assert paths(sought="0%2") == {"b%C3%BCcher_100%25"}, "what SQL takes as a pattern is none"
@@ -98,7 +99,7 @@ def test_a_failure_that_a_refresh_has_mended_is_listed_as_fetched(shop: Site, tm
     told = comity("crawl", *ALLOW, "-q", "--delay", "0", "-o", str(tmp_path), "--refresh")
     assert told.returncode in (0, 2), told.stderr
     (found,) = everything(tmp_path, sought="missing")
-    assert (found.state, found.fate) == ("fetched", "kept")
+    assert (found.state, found.fate) == ("kept", "kept")
 
 
 def test_one_question_looks_at_so_many_rows_and_says_where_it_stopped(site: Site, tmp_path: Path) -> None:
@@ -204,6 +205,6 @@ def test_a_crawl_in_a_store_is_listed_by_the_address_of_the_store_alone(
     crawl(shop, tmp_path / "a", "--store", url, "--shards", "2", "--max-pages", "3")
     found = everything([], store=url)
     assert found == everything(tmp_path / "a", store=url)
-    assert {each.state for each in found} >= {"fetched", "refused", "skipped"}
+    assert {each.state for each in found} >= {"kept", "refused", "skipped"}
     for each in found:
         assert explain_url([], each.url, store=url).fate == each.fate

@@ -464,12 +464,12 @@ def test_the_summary_counts_what_was_left_out(tmp_path: Path, site: Site) -> Non
     summary = json.loads(limited.stdout)
     assert (summary["pages"], summary["left"], summary["outside"]) == (2, 3, 3), "a sitemap waits too"
     again = crawled(tmp_path, "--resume", "--max-pages-per-host", "3", "--exclude", "/skip/")
-    assert [line.split()[:5] for line in again.stdout.splitlines() if "left in queue" in line] == [
-        ["left", "in", "queue", "2", "continue:"]
+    assert [line.split()[:3] for line in again.stdout.splitlines() if line.startswith("queued")] == [
+        ["queued", "2", "continue:"]
     ], "a page, and the sitemap, which is not requested while enough pages wait"
     assert "out of scope" in again.stdout
     whole = crawled(tmp_path, "--resume", "--max-pages-per-host", "none")
-    assert "left in queue" not in whole.stdout
+    assert "queued" not in whole.stdout
 
 
 @pytest.mark.parametrize(

@@ -42,9 +42,9 @@ def test_it_shows_counts_hosts_and_what_comes_next(folder: Path) -> None:
     answer = comity("frontier", str(folder))
     assert answer.returncode == 0, answer.stderr
     assert [line.split() for line in answer.stdout.splitlines()] == [
-        ["4", "waiting,", "0", "done,", "1", "refused,", "1", "failed"],
+        "0 kept, 3 queued, 1 waiting for robots.txt, 1 refused, 1 failed".split(),
         [],
-        ["host", "waiting", "done", "refused", "failed"],
+        ["host", "queued", "answered", "refused", "failed"],
         ["a.example", "3", "0", "0", "1"],
         ["b.example", "1", "0", "1", "0"],
         [],
@@ -177,7 +177,9 @@ def test_a_finished_crawl_has_nothing_waiting(site: Site, tmp_path: Path) -> Non
     folder = str(tmp_path / "out")
     assert comity("crawl", site.url("/"), "-o", folder, "--delay", "0", *ALLOW).returncode == 0
     told = comity("frontier", folder).stdout
-    assert told.startswith("0 waiting, 4 done, 0 refused, 0 failed\n"), "two pages and two guesses at a sitemap"
+    assert told.startswith("2 kept, 0 queued, 0 waiting for robots.txt, 0 refused, 0 failed\n"), (
+        "guesses at a sitemap are none"
+    )
 
 
 def test_a_url_too_long_for_a_name_of_a_file_is_told_to_be_no_url(tmp_path: Path) -> None:

@@ -95,10 +95,10 @@ def test_a_working_day(site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPat
         folder = str(tmp_path / form)
         first = run("crawl", urls[0], *plain, "-o", folder, "--format", form)
         assert "finished" in first
-        assert "left in queue" in first
+        assert "\nqueued " in first
         assert len(run("pages", folder).splitlines()) == 5
         again = run("crawl", "-o", folder, "--resume", *given)
-        assert "left in queue" in again, "the limit is remembered"
+        assert "\nqueued " in again, "the limit is remembered"
         assert len(run("pages", folder).splitlines()) == 5
         run("crawl", "-o", folder, "--resume", "--max-pages", "none", *given)
     pages = f"'{tmp_path}/parquet/pages/*.parquet'"

@@ -82,7 +82,7 @@ def test_the_picture_says_of_each_host_what_it_waits_for() -> None:
     assert lines[0] == "27h46m  123,456 pages 1,234/s  99,999 refused  77 failed  9,999,999 URLs  100..."
     assert lines[2].split() == ["host", "state", "next", "interval", "queued", "active"]
     assert lines[3].split() == ["www0.example.com", "interval", "0.4", "s", "1.0", "s", "17+"]
-    assert lines[4] == "6 hosts: 5 done, 1 interval"
+    assert lines[4] == "6 hosts: 5 finished, 1 interval"
     assert lines[7].split() == ["10", "www0.example.com", "line", "0", "Disallow:", "/"]
 
 

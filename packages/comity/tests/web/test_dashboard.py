@@ -52,21 +52,33 @@ def board(crawled: Path, chromium: Any) -> Iterator[Any]:
         assert not wrong
 
 
-def test_it_shows_hosts_refusals_failures_and_the_proof(board: Any, site: Site) -> None:
-    assert "127.0.0.1" in board.inner_text("#hosts")
-    board.wait_for_selector("#rules >> text=Disallow: /private")
-    assert site.url("/private/b") in board.inner_text("#refusals")
-    assert "line 2: Disallow: /private" in board.inner_text("#refusals")
-    board.wait_for_selector("#reasons >> text=404")
-    assert "0\t1" in board.inner_text("#depths")
-    assert "text/html" in board.inner_text("#types")
-    board.locator("#prove").click()
-    board.wait_for_selector("#proof.yes >> text=proved")
+def test_a_crawl_that_ended_is_judged_first_and_offers_no_orders(board: Any, site: Site) -> None:
+    board.wait_for_selector("#verdict-title >> text=finished; proved: 7 requests, none disallowed, none early")
+    assert board.title() == "comity: out, finished"
+    assert "404: 2 URLs" in board.inner_text("#attention")
+    assert site.url("/gone") in board.inner_text("#attention")
+    assert "127.0.0.1\tfinished" in board.inner_text("#hosts")
+    assert board.locator("#hosts select, #end:visible").count() == 0
+    evidence = board.inner_text("#evidence")
+    assert "Disallow: /private" in evidence
+    assert "text/html" in evidence
+    board.get_by_text("Latest refusals").click()
+    assert f"{site.url('/private/b')}\tline 2: Disallow: /private" in board.inner_text("#evidence")
+
+
+def test_charts_are_from_the_ledger_from_zero_and_a_table_too(board: Any) -> None:
+    assert board.get_attribute("#answers svg.bars", "aria-label").startswith(
+        "3 answered (2xx), 4 not there (4xx); each"
+    )
+    assert board.locator("#answers .bars rect.k2xx").count() >= 1
+    assert board.inner_text("#answers .levels").split()[-1] == "0"
+    board.locator("#pace summary").click()
+    assert "pages a second" in board.inner_text("#pace table")
 
 
 def test_its_urls_are_listed_and_found_by_state_and_by_a_part(board: Any, site: Site) -> None:
-    board.wait_for_selector("#urls >> text=refused")
-    shown = board.inner_text("#urls")
+    board.wait_for_selector("#listed >> text=refused")
+    shown = board.inner_text("#listed")
     assert "trapped" not in shown
     assert all(
         site.url(path) in shown for path in ("/", "/a", "/private/b", "/gone", "/%3Cimg%20src=x%20onerror=alert(1)%3E")
@@ -78,7 +90,7 @@ def test_its_urls_are_listed_and_found_by_state_and_by_a_part(board: Any, site: 
     board.wait_for_selector("#looked >> text=0 shown")
     board.fill("#search", "GONE")
     board.wait_for_selector("#looked >> text=1 shown")
-    assert site.url("/gone") in board.inner_text("#urls")
+    assert site.url("/gone") in board.inner_text("#listed")
     board.fill("#search", "")
     board.select_option("#which", "")
     board.wait_for_selector("#looked >> text=5 shown")
@@ -89,13 +101,13 @@ def test_its_urls_are_listed_and_found_by_state_and_by_a_part(board: Any, site: 
 @pytest.mark.long
 def test_a_url_s_row_opens_why_and_a_failure_s_the_pages_that_link_to_it(board: Any, site: Site) -> None:
     board.get_by_role("button", name=site.url("/private/b")).press("Enter")
-    board.wait_for_selector("#urls .why >> text=found on")
-    assert "line 2, 'Disallow: /private', disallows /private/b" in board.inner_text("#urls .why")
+    board.wait_for_selector("#listed .why >> text=found on")
+    assert "line 2, 'Disallow: /private', disallows /private/b" in board.inner_text("#listed .why")
     board.get_by_role("button", name=site.url("/private/b")).press("Enter")
-    assert board.locator("#urls .why").count() == 0
+    assert board.locator("#listed .why").count() == 0
     board.get_by_role("button", name=site.url("/gone")).click()
-    board.wait_for_selector("#urls .why >> text=Pages that link to it")
-    assert site.url("/") in board.inner_text("#urls .why ul")
+    board.wait_for_selector("#listed .why >> text=Pages that link to it")
+    assert site.url("/") in board.inner_text("#listed .why ul")
 
 
 @pytest.mark.long
@@ -120,27 +132,13 @@ def test_more_urls_than_one_page_holds_are_shown_on_demand(site: Site, tmp_path:
         tab.close()
 
 
-def test_an_order_is_given_after_a_confirmation_and_kept(board: Any, crawled: Path) -> None:
-    board.get_by_role("button", name="slow 127.0.0.1").click()
-    board.get_by_role("button", name="Leave it").click()
-    board.get_by_role("button", name="slow 127.0.0.1").click()
-    board.fill("#seconds", "7")
-    board.get_by_role("button", name="Give the order").click()
-    board.wait_for_selector("#said >> text=from the next run on")
-    from comity.crawler.storage.open_crawl import open_crawl
-
-    order = open_crawl(crawled).last_order("127.0.0.1")
-    assert order is not None
-    assert order.seconds == 7.0
-
-
 @pytest.mark.long
-def test_nobody_is_left_out(board: Any) -> None:
+def test_nobody_is_left_out(board: Any, site: Site) -> None:
     from axe_playwright_python.sync_playwright import Axe
 
-    board.wait_for_selector("#rules >> text=Disallow: /private")
-    board.get_by_role("button", name="/gone").click()
-    board.wait_for_selector("#urls .why >> text=Pages that link to it")
+    board.wait_for_selector("#verdict-title >> text=proved")
+    board.get_by_role("button", name=site.url("/gone")).click()
+    board.wait_for_selector("#listed .why >> text=Pages that link to it")
     for colours in ("light", "dark"):
         for width in (1280, 390):
             board.emulate_media(color_scheme=colours)
@@ -150,56 +148,70 @@ def test_nobody_is_left_out(board: Any) -> None:
             assert board.evaluate("document.documentElement.scrollWidth") <= width
 
 
-def test_a_running_crawl_is_watched(site: Site, tmp_path: Path, chromium: Any) -> None:
+@pytest.fixture
+def running(site: Site, tmp_path: Path) -> Iterator[Any]:
+    """A crawl that runs with its own dashboard, and the page's URL."""
     site.link("/", *(f"/{number}" for number in range(200)))
     for number in range(200):
         site.set(f"/{number}", "page")
-    crawling = subprocess.Popen(
-        [sys.executable, "-m", "comity", "crawl", site.url("/"), "-o", str(tmp_path / "out"), "--delay", "0.1", *ALLOW],
-        stderr=subprocess.DEVNULL,
-    )
-    try:
-        while not (tmp_path / "out" / "frontier.sqlite").exists() or len(site.seen) < 5:
-            time.sleep(0.05)
-        with Page(place=str(tmp_path / "out")) as page:
-            tab = chromium.new_page()
-            tab.goto(f"{page.url}/dashboard.html")
-            tab.wait_for_selector("#state >> text=running")
-            tab.wait_for_selector("#rate canvas")
-            width = tab.viewport_size["width"]
-            assert tab.evaluate("document.documentElement.scrollWidth") <= width  # what was there makes room for it
-            tab.close()
-    finally:
-        crawling.terminate()
-        crawling.wait()
-
-
-@pytest.mark.long
-def test_a_crawl_serves_its_own_dashboard(site: Site, tmp_path: Path, chromium: Any) -> None:
-    site.link("/", *(f"/{number}" for number in range(200)))
-    for number in range(200):
-        site.set(f"/{number}", "page")
-    command = [sys.executable, "-m", "comity", "crawl", site.url("/"), "-o", str(tmp_path / "out"), "--delay", "0.1"]
+    command = [sys.executable, "-m", "comity", "crawl", site.url("/"), "-o", str(tmp_path / "out"), "--delay", "0.5"]
     crawling = subprocess.Popen([*command, "-q", "--dashboard", "0", *ALLOW], stderr=subprocess.PIPE, text=True)
     try:
         assert crawling.stderr is not None
         told = crawling.stderr.readline()
         assert "dashboard at http://127.0.0.1:" in told
-        tab = chromium.new_page()
-        tab.goto(told.split()[-1])
-        tab.wait_for_selector("#state >> text=running")
-        tab.wait_for_selector("#rate canvas")
-        tab.get_by_role("button", name="End the crawl").click()
-        tab.get_by_role("button", name="Leave it").click()
-        tab.get_by_role("button", name="End the crawl").click()
-        tab.get_by_role("button", name="Give the order").click()
-        assert crawling.wait() == 130  # an open page keeps no crawl from ending
-        assert "Traceback" not in crawling.stderr.read()
-        assert '"order":"end"' in (tmp_path / "out" / "ledger.jsonl").read_text(encoding="utf-8").replace(" ", "")
-        tab.close()
+        yield crawling, told.split()[-1]
     finally:
         crawling.kill()
         crawling.wait()
+
+
+def test_a_crawl_that_runs_is_watched_takes_orders_and_says_when_it_has_ended(
+    running: Any, tmp_path: Path, chromium: Any
+) -> None:
+    crawling, url = running
+    tab = chromium.new_page()
+    tab.goto(url)
+    tab.wait_for_selector("#verdict-title >> text=/^Running for .*/s")
+    tab.wait_for_selector("#pace .bars rect")
+    assert tab.evaluate("document.documentElement.scrollWidth") <= tab.viewport_size["width"]
+    order = tab.get_by_label("Order for 127.0.0.1")
+    order.select_option("slow")
+    tab.get_by_role("button", name="Leave it").click()
+    assert order.input_value() == ""
+    order.select_option("slow")
+    tab.fill("#seconds", "2")
+    tab.get_by_role("button", name="Give the order").click()
+    tab.wait_for_selector("#said >> text=effective now")
+    tab.locator("#urls-title").click()
+    tab.wait_for_selector("#attention >> text=at least 2 s between requests to 127.0.0.1")
+    assert tab.get_by_label("Order for 127.0.0.1").locator("option").first.inner_text() == "at least 2 s"
+    tab.get_by_role("button", name="End the crawl").click()
+    tab.get_by_role("button", name="Leave it").click()
+    tab.get_by_role("button", name="End the crawl").click()
+    tab.get_by_role("button", name="Give the order").click()
+    assert crawling.wait() == 130  # an open page keeps no crawl from ending
+    tab.wait_for_selector("#verdict-title >> text=/^Ended .* stopped; proved/")
+    assert f"Open it again with comity serve {tmp_path / 'out'}" in tab.inner_text("#verdict")
+    assert tab.locator("select.order:visible, #end:visible").count() == 0
+    assert "connection lost" not in tab.inner_text("body")
+    assert "Traceback" not in crawling.stderr.read()
+    assert '"order":"end"' in (tmp_path / "out" / "ledger.jsonl").read_text(encoding="utf-8").replace(" ", "")
+    tab.close()
+
+
+@pytest.mark.long
+def test_a_crawl_that_is_killed_is_not_said_to_run_any_more(running: Any, chromium: Any) -> None:
+    crawling, url = running
+    tab = chromium.new_page()
+    tab.goto(url)
+    tab.wait_for_selector("#pace .bars rect")
+    crawling.kill()
+    tab.wait_for_selector("#state >> text=not updated")
+    assert tab.inner_text("#verdict-title").startswith("Last seen running for ")
+    assert "Open it again with: comity serve" in tab.inner_text("#error")
+    assert tab.locator("select.order:visible, #end:visible").count() == 0
+    tab.close()
 
 
 def test_beyond_loopback_page_events_and_orders_are_for_those_with_the_token(
@@ -222,10 +234,7 @@ def test_beyond_loopback_page_events_and_orders_are_for_those_with_the_token(
         tab.goto(f"{url}/dashboard.html?token=a-token-of-some-length")
         assert tab.url == f"{url}/dashboard.html"
         tab.wait_for_selector("html[data-ready=yes]")
-        tab.get_by_role("button", name="stop 127.0.0.1").click()
-        tab.get_by_role("button", name="Give the order").click()
-        tab.wait_for_selector("#said >> text=from the next run on")
-        assert '"order": "stop"' in (crawled / "orders.jsonl").read_text(encoding="utf-8")
+        tab.wait_for_selector("#verdict-title >> text=finished")
         context.close()
     finally:
         serving.terminate()
@@ -242,20 +251,18 @@ def test_an_order_for_a_host_that_the_crawl_has_not_met_says_so(crawled: Path) -
 
 @pytest.mark.long
 def test_a_crawl_that_is_deleted_while_it_is_watched_is_missed_and_found_again(
-    board: Any, crawled: Path, tmp_path: Path
+    board: Any, crawled: Path, tmp_path: Path, site: Site
 ) -> None:
+    board.wait_for_selector("#verdict-title >> text=proved")
     crawled.rename(tmp_path / "elsewhere")
     board.wait_for_selector("#state >> text=cannot be read")
     assert "no crawl in" in board.inner_text("#error")
-    board.get_by_role("button", name="/gone").click()
-    board.wait_for_selector("#urls .why >> text=no crawl in")
+    board.get_by_role("button", name=site.url("/gone")).click()
+    board.wait_for_selector("#listed .why >> text=no crawl in")
     board.select_option("#which", "failed")
     board.wait_for_selector("#looked >> text=no crawl in")
-    board.get_by_role("button", name="slow 127.0.0.1").click()
-    board.get_by_role("button", name="Give the order").click()
-    board.wait_for_selector("#said >> text=no crawl in")
     (tmp_path / "elsewhere").rename(crawled)
-    board.wait_for_selector("#state >> text=not running")
+    board.wait_for_selector("#state >> text=finished")
     assert board.inner_text("#error") == ""
     board.select_option("#which", "")
     board.wait_for_selector("#looked >> text=5 shown")
@@ -265,10 +272,12 @@ def test_pages_that_are_open_together_share_what_was_seen(crawled: Path, monkeyp
     from comity.web.dashboard import Dashboard
 
     board, looks = Dashboard(str(crawled)), []
-    monkeypatch.setattr(board, "now", lambda: (looks.append(1), {})[1])
+    view = board.view
+    monkeypatch.setattr(board, "view", lambda: (looks.append(1), view())[1])
 
+    first = board._look()
     for _ in range(5):
-        assert board._look()[1] == {}
+        assert board._look() is first
     assert len(looks) == 1
 
 
@@ -282,7 +291,7 @@ def test_pages_that_watch_a_crawl_are_so_many_and_leave_room_for_questions(
         for _ in range(3):
             assert stack.enter_context(client.stream("GET", events)).status_code == 200
         assert client.get(events).status_code == 503
-        assert client.post(f"{page.url}/api/crawl/now", json={}).status_code == 200
+        assert client.post(f"{page.url}/api/crawl/urls", json={}).status_code == 200
         stack.close()
         deadline = time.monotonic() + HANGS
         while True:  # a place that is left is free again
@@ -302,6 +311,7 @@ def test_a_server_that_fails_is_not_said_to_be_silent(board: Any) -> None:
 def test_a_store_that_goes_away_is_said_and_found_again(
     postgres: Server, site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    from comity.audit.prove import Proof
     from comity.errors import StorageError
     from comity.frontier.postgresql import database
     from comity.web.dashboard import Dashboard
@@ -311,20 +321,24 @@ def test_a_store_that_goes_away_is_said_and_found_again(
     done = process("crawl", site.url("/"), "-o", "out", "--delay", "0", "--store", url, *ALLOW, cwd=tmp_path)
     assert done.returncode == 2, done.stderr
     board = Dashboard(url)
-    assert board.now()["counts"]["failed"] == 1
-    assert board.figures()["requests"] >= 2
+    seen = board.view()
+    assert seen.queue is not None
+    assert seen.queue.counts["failed"] == 1
+    assert seen.figures.requests >= 2
     assert board.fate(site.url("/a"))["fate"] == "failed"
     assert board.linking(site.url("/a")) == {"pages": [site.url("/")], "all": True}
-    assert board.proof()["holds"] is True
+    while not isinstance(seen.proof, Proof):
+        seen = board.view()
+    assert seen.proof.holds
     assert board.order("127.0.0.1", "slow", "3")["met"] is True
     psycopg = pytest.importorskip("psycopg")
     with monkeypatch.context() as away:
         away.setattr(psycopg, "connect", mock.Mock(side_effect=psycopg.OperationalError("refused")))
-        for ask in (board.now, board.urls, lambda: board.fate(site.url("/a")), board.proof):
+        for ask in (board.view, board.urls, lambda: board.fate(site.url("/a"))):
             with pytest.raises(StorageError, match="cannot be reached"):
                 ask()
         assert "cannot be reached" in board._look()[1]["error"]
-    assert [each["state"] for each in board.urls()["urls"]] == ["fetched", "failed"]
+    assert [each["state"] for each in board.urls()["urls"]] == ["kept", "failed"]
     with psycopg.connect(database.address(url).conninfo, autocommit=True) as db:
         db.execute(f"DROP SCHEMA {database.address(url).schema} CASCADE")
     with pytest.raises(InputError, match="no crawl in"):

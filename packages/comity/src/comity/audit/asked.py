@@ -49,10 +49,15 @@ class Selection:
 
     def holds(self, record: JsonObject) -> bool:
         """Whether a request, refusal or copy is among them; other records have no host of their own."""
-        if record.get("kind") not in _KINDS or self.host not in ("", record.get("host")):
-            return False
-        at = _time(record)
-        return isinstance(at, float | int) and self.since <= times.to_milliseconds(at) < self.until  # as it is shown
+        return record.get("kind") in _KINDS and self.covers(record.get("host"), _time(record))
+
+    def covers(self, host: object, at: object) -> bool:
+        """Whether what happened to a host at a time is among them, as it is shown."""
+        return (
+            self.host in ("", host)
+            and isinstance(at, float | int)
+            and self.since <= times.to_milliseconds(at) < self.until
+        )
 
 
 def host_named(text: str) -> str:
@@ -94,11 +99,21 @@ class Asked:
     robots_at: str | None
     agent: str
 
-    def __str__(self) -> str:
+    @property
+    def came(self) -> str:
+        """What came of it."""
         came = {"request": self.error or f"status {self.status}", "refusal": "not requested", "copy": "from the cache"}
-        kept = "first request" if self.kept is None else f"waited {self.kept:.2f} s, {self.interval or 0:g} s demanded"
-        waited = f"  {kept}" if self.interval is not None else ""
-        return f"{self.at}  {came[self.kind]}{waited}  {self.url}  {self.by}"
+        return came[self.kind]
+
+    @property
+    def waited(self) -> str:
+        """The interval before it; empty where none was demanded."""
+        if self.interval is None:
+            return ""
+        return "first request" if self.kept is None else f"waited {self.kept:.2f} s, {self.interval:g} s demanded"
+
+    def __str__(self) -> str:
+        return "  ".join(filter(None, (self.at, self.came, self.waited, self.url, self.by)))
 
 
 @dataclass(slots=True)

@@ -23,23 +23,25 @@ from comity.frontier.committed import FrontierView
 from comity.frontier.values import QueuedURL
 from comity_pages.urls import Url
 
-URLState = Literal["fetched", "failed", "refused", "skipped", "waiting"]
+URLState = Literal["kept", "redirected", "sitemap", "failed", "refused", "skipped", "queued"]
 STATES: Final[tuple[URLState, ...]] = get_args(URLState)
 MAX_LISTED_URLS: Final = 50  # URLs of one answer
 MAX_ROWS_READ: Final = 50_000  # of one question; a line of a file is one row for each BYTES_PER_ROW bytes
 BYTES_PER_ROW: Final = 200
 _MAX_LINE_BYTES: Final = 1 << 20  # bytes of a line; of one that is longer nothing is told
 _TABLES: Final[Mapping[str, Literal["visit", "aside", "waiting"]]] = {
-    "fetched": "visit",
+    "kept": "visit",
     "skipped": "aside",
-    "waiting": "waiting",
+    "queued": "waiting",
 }
 _CHANNELS: Final[Mapping[str, tuple[str, ...]]] = {
-    "fetched": ("redirects", "sitemaps"),
+    "kept": (),
+    "redirected": ("redirects",),
+    "sitemap": ("sitemaps",),
     "failed": ("failures",),
     "refused": ("refusals",),
     "skipped": ("traps", "unwanted"),
-    "waiting": (),
+    "queued": (),
 }
 _LEDGER: Final = "ledger"
 _UNREAD: Final = "traps and unwanted pages are not listed: the output is not in JSON Lines"

@@ -20,6 +20,7 @@ from comity.crawler.finding.scope import Scope, stored_scope
 from comity.crawler.finding.sitemap_names import naming
 from comity.crawler.finding.traps import Traps
 from comity.crawler.observe.stats import UNREACHABLE, sitemap_in_words
+from comity.crawler.observe.words import NO_ROBOTS, QUEUED
 from comity.crawler.output.reader import CHECKED, body_of
 from comity.crawler.storage.crawl_output import OutputPart
 from comity.crawler.storage.open_crawl import open_crawl
@@ -50,8 +51,9 @@ class UrlStatus:
 
     Attributes:
         url: in normal form.
-        fate: `kept`, `unchanged`, `gone`, `redirected`, `refused`, `trapped`, `unwanted`, `failed`, `waits`,
-            `out of scope`, `robots.txt`, `sitemap`, `not found`, or `unknown`, where parts of the output are missing.
+        fate: `kept`, `unchanged`, `gone`, `redirected`, `refused`, `trapped`, `unwanted`, `failed`, `queued`,
+            `waiting for robots.txt`, `out of scope`, `robots.txt`, `sitemap`,
+            `not found`, or `unknown`, where parts of the output are missing.
         why: one plain sentence.
         found_on: the URL of what named it first; None where it was given by hand, or nobody did.
         next_try: when it is asked for again, in words; None where it is not.
@@ -128,7 +130,11 @@ def explain_urls(folders: Path | Sequence[Path], asked: Sequence[str], *, store:
         statuses |= {url: _as_asked(predicted[about], url) for _, url, about in unmet}
     for status in statuses.values():
         host = Url(status.url).host
-        if status.fate == "waits" and (order := crawl.last_order(host)) is not None and order.order == "stop":
+        if (
+            status.fate in (QUEUED, NO_ROBOTS)
+            and (order := crawl.last_order(host)) is not None
+            and order.order == "stop"
+        ):
             status.why, status.next_try = (
                 f"its host was stopped by an order (comity frontier); {status.why}",
                 f"after `comity frontier go {'DIR' if output.store is None else '--store URL'} {order.host}`",
@@ -228,7 +234,7 @@ def waiting(view: FrontierView, url: Url, standing: QueuedURL) -> UrlStatus:
         silent: list[Any] = view.load_state(UNREACHABLE + url.host) or [0, {}, "robots.txt unreachable"]
         until = silent[1].get(url.origin)
         at = f"from {times.iso(until)} on, by --resume" if until else "by --resume"
-        return UrlStatus(url, "waits", silent[2], standing.found_on, at)
+        return UrlStatus(url, NO_ROBOTS, silent[2], standing.found_on, at)
     tried = f", tried {standing.attempts} times so far" if standing.attempts else ""
     ended = view.load_state("ended")
     state = "its robots.txt is fetched first" if standing.state is State.UNASKED else "in the queue"
@@ -238,7 +244,7 @@ def waiting(view: FrontierView, url: Url, standing: QueuedURL) -> UrlStatus:
         why, again = f"a limit ended the crawl before its turn{tried}", "by --resume with a higher limit"
     elif ended == "stopped":
         why = f"the crawl was stopped before its turn{tried}"
-    return UrlStatus(url, "waits", why, standing.found_on, again)
+    return UrlStatus(url, QUEUED, why, standing.found_on, again)
 
 
 def _predict(unmet: Sequence[tuple[_Known, Url]]) -> dict[Url, UrlStatus]:

@@ -14,7 +14,8 @@ from rich.text import Text
 from comity.cli.terminal import count_noun
 from comity.crawler import Crawler, HostState, HostStatus, Snapshot
 from comity.crawler.observe.snapshot import SHARD_WORDS, ShardStatus
-from comity.crawler.observe.stats import WAITS, RefusingRule, shown, size
+from comity.crawler.observe.stats import RefusingRule, shown, size
+from comity.crawler.observe.words import FAILED, HOST_WORDS, QUEUED, REFUSED, verdict_in_words
 
 REFRESH_SECONDS = 0.5  # seconds from one picture to the next
 FIRST_LINE_SECONDS = 1.0  # without a terminal; then each LINE_SECONDS
@@ -27,19 +28,9 @@ MAX_RULES = 3
 MAX_HOST_COLUMNS = 60  # columns of a host's name
 MIN_COLUMNS_FOR_ALL = 70  # columns, under which only state and time of hosts are shown
 MIN_COLUMNS_FOR_HOSTS = 36  # columns, under which there is no room for hosts
-COLUMNS = (("state", 14), ("next", 7), ("interval", 8), ("queued", 7), ("active", 9))  # after the host
+COLUMNS = (("state", 14), ("next", 7), ("interval", 8), (QUEUED, 7), ("active", 9))  # after the host
 
-_WORDS = {
-    HostState.ROBOTS: "robots.txt",
-    HostState.FETCHING: "fetching",
-    HostState.READY: "ready",
-    **{HostState(why): words for why, words in WAITS.items()},
-    HostState.LIMIT: "limit reached",
-    HostState.UNREACHABLE: "robots.txt unreachable",
-    HostState.DRAINED: "done",
-}
 _SHORT = {HostState.UNREACHABLE: "unreachable"}  # in the column of states
-_VERDICTS = {"unknown_unreachable": "robots.txt unreachable"}
 _LOOKS = {
     HostState.FETCHING: "green",
     HostState.ROBOTS: "green",
@@ -100,8 +91,8 @@ def line(now: Snapshot) -> Text:
     text.append(f" {rate(now.pages_per_second)}  ", "none")
     if stats.unchanged:
         text.append(f"{stats.unchanged:,} unchanged  ", "dim")
-    text.append(f"{stats.refused:,} refused  ", "yellow" if stats.refused else "dim")
-    text.append(f"{stats.failed:,} failed  ", "red" if stats.failed else "dim")
+    text.append(f"{stats.refused:,} {REFUSED}  ", "yellow" if stats.refused else "dim")
+    text.append(f"{stats.failed:,} {FAILED}  ", "red" if stats.failed else "dim")
     text.append(f"{stats.found:,} URLs  {size(stats.body_bytes)}", "none")
     return text
 
@@ -112,7 +103,7 @@ def _hosts(hosts: Sequence[HostStatus], width: int) -> Iterator[Text]:
     head = [f"{name:<{size}}" if name == "state" else f"{name:>{size}}" for name, size in columns]
     yield Text("  ".join([f"{'host':{room}}", *head]), "dim")
     for host in hosts:
-        state = f"{_SHORT.get(host.state, _WORDS[host.state]):{COLUMNS[0][1]}}"
+        state = f"{_SHORT.get(host.state, HOST_WORDS[host.state]):{COLUMNS[0][1]}}"
         queued = f"{host.queued:,}{'+' if host.more else ' '}"
         interval = "" if host.state is HostState.UNREACHABLE else wait(host.interval)
         numbers = (wait(host.wait) if host.wait else "", interval, queued, str(host.under_way or ""))
@@ -123,7 +114,7 @@ def _hosts(hosts: Sequence[HostStatus], width: int) -> Iterator[Text]:
 
 def _totals(now: Snapshot) -> Text:
     counts = sorted(now.states.items(), key=lambda item: -item[1])
-    words = ", ".join(f"{count:,} {_WORDS[state]}" for state, count in counts)
+    words = ", ".join(f"{count:,} {HOST_WORDS[state]}" for state, count in counts)
     return Text(f"{count_noun(sum(now.states.values()), 'host')}: {words}", "dim")
 
 
@@ -142,7 +133,7 @@ def _rules(rules: Sequence[tuple[RefusingRule, int]], width: int) -> Iterator[Te
     for rule, count in rules:
         host = truncate(rule.host, max(width // 3, 8), end=True)
         where = host if rule.line is None else f"{host} line {rule.line}"
-        words = shown(rule.text if rule.line is not None else _VERDICTS.get(rule.text, rule.text.replace("_", " ")))
+        words = shown(rule.text if rule.line is not None else verdict_in_words(rule.text))
         yield Text.assemble((f"{count:>7,}", "yellow"), "  ", (f"{where}  ", "dim"), words)
 
 

@@ -15,13 +15,14 @@ from comity.crawler import Crawler, Stats
 from comity.crawler.crawl_settings import limits
 from comity.crawler.finding.limits import COUNTED
 from comity.crawler.observe.stats import size
+from comity.crawler.observe.words import FAILED, NO_ROBOTS, QUEUED, REFUSED
 from comity.crawler.output.formats import FORMATS
 from comity.crawler.run import checkpoint
 from comity.policy import Policy
 
 _MAX_FAILED_SHOWN: Final = 5  # that are named
 _IF_ANY: Final = (
-    "skipped by type", "payment required", "waiting", "left in queue", "known, not fetched", "out of scope", "nofollow",
+    "skipped by type", "payment required", NO_ROBOTS, QUEUED, "known, not fetched", "out of scope", "nofollow",
     "damaged sitemaps", "without rules", "robots.txt cut", "soft 404", "challenges", "misfit",
 )  # fmt: skip
 
@@ -51,13 +52,13 @@ def print_summary(
         counts = (
             *(changes if crawler.refreshes else ()),
             ("pages", stats.pages, _where(crawler, "pages")),
-            ("refused", stats.refused, _where(crawler, "refusals")),
+            (REFUSED, stats.refused, _where(crawler, "refusals")),
             ("skipped as traps", stats.trapped, _where(crawler, "traps")),
             ("skipped by type", stats.unwanted, _where(crawler, "unwanted")),
-            ("failed", stats.failed, _where(crawler, "failures")),
+            (FAILED, stats.failed, _where(crawler, "failures")),
             ("payment required", stats.unpaid, "of the failed; comity never pays"),
-            ("waiting", stats.postponed, "for a robots.txt that is unreachable"),
-            ("left in queue", end.left, _more(crawler, again)),
+            (NO_ROBOTS, stats.postponed, "which is unreachable"),
+            (QUEUED, end.left, _more(crawler, again)),
             ("known, not fetched", end.unasked, "first in the next refresh"),
             ("out of scope", stats.outside, "links, by scope, patterns or depth"),
             ("nofollow", stats.nofollow, "links that were not followed"),
@@ -87,10 +88,10 @@ def print_summary(
         console = Console(highlight=False, soft_wrap=True)
         for name, value, where in rows:
             what = (f"  {safe(where)}" if where else "", "dim" if value else "")
-            console.print(Text.assemble(f"{name:20}", (f"{value:>12}", "bold"), what))
-            for words in _broken(crawler, stats) if name == "failed" else ():
+            console.print(Text.assemble(f"{name:22}", (f"{value:>10}", "bold"), what))
+            for words in _broken(crawler, stats) if name == FAILED else ():
                 console.print(safe(words), markup=False, style="dim")
-            if name == "failed" and stats.failed and not ok_if_some_failed:
+            if name == FAILED and stats.failed and not ok_if_some_failed:
                 console.print("  so the exit code is 2; --ok-if-some-failed makes it 0", style="dim")
     code = _conclude(crawler, stats, again)
     return Exit.DONE if code is Exit.PARTLY and ok_if_some_failed and stats.reached else code
@@ -166,12 +167,12 @@ def _conclude(crawler: Crawler, stats: Stats, again: str | None) -> Exit:
     if crawler.end.deferred:
         how = f"; continue later with: {again}{_raised(crawler)}" if again else ""
         end = crawler.end
-        error_line(f"left in queue, because their hosts must rest: {end.left:,} ({end.deferred}){how}")
+        error_line(f"queued, because their hosts must rest: {end.left:,} ({end.deferred}){how}")
         if not stats.reached:
             return Exit.NOT_READY
     if stats.postponed:
         how = f"; try again later with: {again}{_raised(crawler)}" if again else ""
-        error_line(f"left in queue, because robots.txt is unreachable: {stats.postponed:,}{how}")
+        error_line(f"{NO_ROBOTS}, which is unreachable: {stats.postponed:,}{how}")
         if not stats.reached:
             return Exit.NOT_READY
     return Exit.PARTLY if stats.failed else Exit.DONE

@@ -99,7 +99,12 @@ def build(
     async def described(_: Any) -> Any:
         return responses.JSONResponse(openapi())
 
-    crawl: list[Any] = []
+    from comity.audit.report.page import no_crawl
+
+    async def nothing(_: Any) -> Any:
+        return responses.HTMLResponse(no_crawl("No crawl is shown: start comity serve DIR"))
+
+    crawl: list[Any] = [routing.Route("/dashboard.html", nothing)]
     if place is not None:
         from comity.web.dashboard import Dashboard, event
 
@@ -122,11 +127,15 @@ def build(
 
             return stream
 
+        async def page(_: Any) -> Any:
+            return responses.HTMLResponse(await board.page())
+
         crawl = [
             routing.Route("/api/crawl/events", events),
+            routing.Route("/dashboard.html", page),
             *(
                 routing.Route(f"/api/crawl/{each.__name__}", answering(each), methods=["POST"])
-                for each in (board.now, board.figures, board.fate, board.urls, board.linking, board.order, board.proof)
+                for each in (board.fate, board.urls, board.linking, board.order)
             ),
         ]
     root = Path(str(files(__package__))) / "static"

@@ -3,29 +3,30 @@ read, and gives orders as `comity frontier` does."""
 
 import asyncio
 import json
+import math
 import time
-from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
-from threading import Lock
 from typing import Any, Final
 
-from comity.audit.broken import linking
+from comity.audit.broken import broken_links, linking
 from comity.audit.listing import listing
-from comity.audit.prove import prove
-from comity.audit.report.figures import RATIOS, Figures, Gathering, gather
+from comity.audit.prove import Proof
+from comity.audit.report.figures import Figures, Gathering, with_failures
+from comity.audit.report.page import CrawlView, html, no_crawl, parts, proved
+from comity.audit.report.queue import look
 from comity.audit.url_status import explain_url
-from comity.crawler.observe.stats import RequestCounters
+from comity.crawler.observe.stats import PageRate
+from comity.crawler.observe.words import KEPT
 from comity.crawler.storage.open_crawl import STORES, end, open_crawl
 from comity.crawler.storage.orders import ORDERS, host_named
-from comity.errors import ComityError
-from comity.frontier.values import HostCounts, State
+from comity.errors import ComityError, InputError
+from comity.templates import date
 from comity.web.workbench import InvalidQuestion
 
-MAX_HOSTS: Final = 200
-MAX_ROWS: Final = 30
 MAX_TEXT_CHARACTERS: Final = 10_000
 """Characters of a URL, or of a text that is sought."""
 MIN_LOOK_SECONDS: Final = 2.0
@@ -38,6 +39,10 @@ MAX_LEDGER_CPU_SHARE: Final = 0.0025
 """Of one processor, what reading the ledger may take while the crawl runs."""
 MIN_READING_SECONDS: Final = 0.02
 """Seconds of the processor that one reading may take in any case."""
+MAX_LEAVING_SECONDS: Final = 0.5
+"""Seconds of the processor that the last reading may take when the server ends."""
+MAX_LEAVING_REQUESTS: Final = 2_000
+"""Requests of a crawl that is proved then."""
 
 
 class Dashboard:
@@ -50,80 +55,78 @@ class Dashboard:
     def __init__(self, place: str) -> None:
         self.place = place
         self._store = place if place.startswith(STORES) else None
-        self._figures: tuple[float, dict[str, Any]] | None = None
-        self._gathering: Gathering | None = None  # while the crawl runs
+        self._gathering: Gathering | None = None
+        self._rate: PageRate | None = None
         self._read_at = 0.0
-        self._reading = Lock()  # two pages that ask for the figures have them read once
         self._ran = False
+        self._proved = ""  # the last hash of what was proved
+        self._proof: Proof | str | None = None
+        self._proving = ThreadPoolExecutor(1, "comity-prove")
+        self._left: dict[str, Any] | None = None
         self._looking = ThreadPoolExecutor(1, "comity-look")  # of its own: long questions hold up no look
         self._last: tuple[float, dict[str, Any]] = 0.0, {}
 
-    def now(self) -> dict[str, Any]:
-        """Return the queue's state: counts, the hosts with the longest queues and their delays, shards."""
-        crawl = open_crawl(self.place)
-        counts: Counter[State] = Counter(dict.fromkeys(State, 0))
-        hosts: list[HostCounts] = []
-        tally, memory = RequestCounters(), dict[int, int | None]()  # by process: shards may share one
-        for each in crawl.views():
-            with each as view:
-                counts.update(view.counts())
-                hosts += view.busiest(MAX_HOSTS)
-                if kept := view.load_state("tally"):
-                    tally.add(RequestCounters(kept))
-                    memory |= [kept[-1]]
-        hosts = sorted(hosts, key=lambda host: -host.waiting)[:MAX_HOSTS]
-        moment, running = time.time(), crawl.is_running()
-        if self._ran and not running:
-            self._figures = None  # the last ones are worth reading at once
-        self._ran = running
-        delays = crawl.delays([host.host for host in hosts if host.waiting])
-        return {
-            "at": moment,
-            "running": running,
-            "memory": sum(size or 0 for size in memory.values()) if running else 0,
-            "depths": tally.depths,
-            "types": dict(tally.types.most_common(MAX_ROWS)),
-            "counts": {state.name.lower(): number for state, number in counts.items()},
-            "hosts": [
-                asdict(host) | {"why": delays[host.host].in_words(moment) if host.host in delays else ""}
-                for host in hosts
-            ],
-            "shards": [asdict(each) for each in crawl.status()],
-        }
+    def view(self, *, leaving: bool = False) -> CrawlView:
+        """Look at the crawl: its queue, and its ledger as far as it was read. While the crawl runs, reading keeps to
+        its share of a processor, and falls behind one that is faster.
 
-    def figures(self) -> dict[str, Any]:
-        """What the ledger says so far: answers over time, refusals by rule, failures, intervals; `at` up to when it was
-        read, and in how many seconds it is read `again`. While a crawl runs, reading keeps to its share of a processor,
-        and falls behind one that is faster.
+        Args:
+            leaving: whether this is the last look before the server ends, which must not take long.
         """
-        with self._reading:
-            kept = self._figures
-            if kept is None or time.monotonic() >= kept[0]:
-                began, at = time.thread_time(), time.time()
-                if open_crawl(self.place).is_running():
-                    found, at = self._read_on(at)
-                else:
-                    self._gathering = None
-                    found = _shown(gather(self._folders(), store=self._store))
-                cost = time.thread_time() - began
-                kept = self._figures = (
-                    time.monotonic() + max(MIN_LOOK_SECONDS, cost / MAX_CPU_SHARE),
-                    found | {"at": at},
-                )
-        return kept[1] | {"again": round(max(0.0, kept[0] - time.monotonic()), 1)}
-
-    def _read_on(self, at: float) -> tuple[dict[str, Any], float]:
-        """Return the figures of a running crawl, and up to when they were read."""
+        crawl = open_crawl(self.place)
+        queue, now = look(crawl), time.monotonic()
+        if queue.running and not self._ran:
+            self._gathering, self._rate, self._proved = None, None, ""
+        self._ran = queue.running
         gathering = self._gathering = self._gathering or Gathering(self._folders(), store=self._store)
-        now = time.monotonic()
-        share = (
-            max(MIN_READING_SECONDS, MAX_LEDGER_CPU_SHARE * (now - self._read_at))
-            if self._read_at
-            else MIN_READING_SECONDS
-        )
+        share = max(MIN_READING_SECONDS, MAX_LEDGER_CPU_SHARE * (now - self._read_at)) if self._read_at else 0.0
+        bound = max(share, MIN_READING_SECONDS) if queue.running else MAX_LEAVING_SECONDS if leaving else math.inf
         self._read_at = now
-        figures = gathering.read(share)
-        return _shown(figures), (figures.ended or at) if gathering.behind else at
+        try:
+            figures = gathering.read(bound)
+        except InputError:  # it begins
+            figures = Figures()
+        pages = queue.counts[KEPT]
+        first, self._rate = self._rate is None, self._rate or PageRate(now, pages)
+        self._rate.add(now, pages)
+        view = CrawlView(
+            self.place if self._store is None else "",
+            figures,
+            queue,
+            rate=None if first else self._rate.per_second(now, pages),
+            live=True,
+            leaving=leaving,
+        )
+        if gathering.behind:
+            view.remarks.append(
+                f"Charts and hosts are as of {date(figures.ended)} UTC: reading the ledger lags behind."
+            )
+        elif not queue.running and figures.hash:
+            self._conclude(gathering, figures, leaving=leaving)
+            view.proof = self._proof
+        return view
+
+    def _conclude(self, gathering: Gathering, figures: Figures, *, leaving: bool) -> None:
+        """Have a crawl that has ended proved once, and its failures counted, while others look."""
+        if self._proved == figures.hash:
+            return
+        self._proved, self._proof = figures.hash, None
+        with_failures(gathering, figures)
+
+        def conclude() -> None:
+            proof = proved(self._folders(), self._store)
+            if self._proved == figures.hash:
+                self._proof, self._last = proof, (0.0, self._last[1])
+                with suppress(ComityError):  # else each is named by the page that was met first
+                    figures.broken = broken_links(self._folders(), store=self._store) if figures.broken else []
+                    self._last = 0.0, self._last[1]
+
+        if not leaving:
+            self._proving.submit(conclude)
+        elif figures.requests <= MAX_LEAVING_REQUESTS:
+            conclude()
+        else:
+            self._proof = "comity prove says whether the rules were kept"
 
     def fate(self, url: str) -> dict[str, Any]:
         """Return what became of a URL, and why."""
@@ -166,32 +169,55 @@ class Dashboard:
         confirmed = runs and crawl.confirms(given)
         return {"host": given.host, "kind": kind, "running": runs, "met": met, "confirmed": confirmed}
 
-    def proof(self) -> dict[str, Any]:
-        """Prove the crawl; a running one is reported as running."""
-        return prove(self._folders(), store=self._store).to_dict()
+    async def page(self) -> str:
+        """The page as it is now."""
+        return await asyncio.get_running_loop().run_in_executor(self._looking, self._page)
+
+    def _page(self) -> str:
+        try:
+            return html(self.view())
+        except ComityError as error:
+            return no_crawl(str(error))
 
     async def changes(self, ending: Callable[[], bool]) -> AsyncIterator[dict[str, Any]]:
-        """`now` again and again until the server ends, seldom enough to cost the machine a hundredth of a processor,
-        however many pages are open: they share what was seen.
+        """What changes of the page, again and again until the server ends, and then once more; seldom enough to cost
+        the machine a hundredth of a processor, however many pages are open: they share what was seen.
         """
+        loop, seen = asyncio.get_running_loop(), None
         while not ending():
-            again, found = await asyncio.get_running_loop().run_in_executor(self._looking, self._look)
-            yield found
-            while time.monotonic() < again and not ending():
+            again, found = await loop.run_in_executor(self._looking, self._look)
+            if found is not seen:
+                yield found
+            seen = found
+            while time.monotonic() < min(again, self._last[0]) and not ending():
                 await asyncio.sleep(POLL_SECONDS)
+        yield await loop.run_in_executor(self._looking, self._leave)
 
     def _look(self) -> tuple[float, dict[str, Any]]:
-        """When to look again, and `now`, or why there is none. It costs the processor's seconds of this thread, for the
-        crawl may run in this process.
+        """When to look again, and what was seen, or why nothing was. It costs the processor's seconds of this thread,
+        for the crawl may run in this process.
         """
         if time.monotonic() >= self._last[0]:
-            began = time.thread_time()
+            began, is_first = time.thread_time(), not self._last[1]  # which reads templates too
             try:
-                found = self.now()
+                found = parts(self.view())
             except ComityError as error:
                 found = {"error": str(error)}
-            self._last = time.monotonic() + max(MIN_LOOK_SECONDS, (time.thread_time() - began) / MAX_CPU_SHARE), found
+            self._last = (
+                time.monotonic()
+                + max(MIN_LOOK_SECONDS, 0 if is_first else (time.thread_time() - began) / MAX_CPU_SHARE),
+                found,
+            )
         return self._last
+
+    def _leave(self) -> dict[str, Any]:
+        """The last look, the same for all pages that are open."""
+        if self._left is None:
+            try:
+                self._left = parts(self.view(leaving=True))
+            except ComityError as error:
+                self._left = {"error": str(error)}
+        return self._left
 
     def _folders(self) -> list[Path]:
         return [] if self._store is not None else [Path(self.place)]
@@ -200,37 +226,6 @@ class Dashboard:
 def _bounded(text: str) -> None:
     if len(text) > MAX_TEXT_CHARACTERS:
         raise InvalidQuestion(f"more than {MAX_TEXT_CHARACTERS:,} characters")
-
-
-def _shown(figures: Figures) -> dict[str, Any]:
-    hosts = sorted(figures.hosts.items(), key=lambda item: -item[1].requests)[:MAX_ROWS]
-    return {
-        "state": figures.state,
-        "agent": figures.agent,
-        "started": figures.started,
-        "ended": figures.ended,
-        "requests": figures.requests,
-        "refused": figures.refused,
-        "bytes": figures.bytes,
-        "statuses": dict(figures.statuses.most_common(MAX_ROWS)),
-        "timeline": {"start": figures.timeline.start, "width": figures.timeline.width, "bins": figures.timeline.bins},
-        "hosts": [
-            {
-                "host": name,
-                "requests": each.requests,
-                "failed": each.failed,
-                "interval": each.interval,
-                "kept": None if each.kept == float("inf") else each.kept,
-            }
-            for name, each in hosts
-        ],
-        "reasons": dict(figures.reasons.most_common(MAX_ROWS)),
-        "rules": figures.top_rules(MAX_ROWS),
-        "refusals": [each._asdict() for each in reversed(figures.refusals)],
-        "ratios": {"bounds": RATIOS, "counts": figures.ratios},
-        "stats": None if figures.stats is None else asdict(figures.stats),
-        "absent": figures.absent,
-    }
 
 
 def event(found: dict[str, Any]) -> str:

@@ -12,8 +12,8 @@ from comity.policy import Policy
 from comity.web.app import build
 
 LOOPBACK: Final = "127.0.0.1"
-SHUTDOWN_SECONDS: Final = 1
-"""Seconds that open connections get when the server ends."""
+SHUTDOWN_SECONDS: Final = 10
+"""Seconds that open pages get to be told when the server ends."""
 
 
 def server_of(policy: Policy, settings: ClientSettings, *, token: str | None = None, place: str | None = None) -> Any:

@@ -16,7 +16,9 @@ from typing import Any, NamedTuple
 
 from comity.audit.asked import Selection
 from comity.audit.broken import BrokenLink, failed_in, failures
+from comity.crawler.finding.sitemap_names import SITEMAP_PATHS
 from comity.crawler.observe.stats import RequestCounters, Stats, count_in, sitemap_in_words, summed
+from comity.crawler.observe.words import KEPT
 from comity.crawler.output.columns import damaged_field
 from comity.crawler.output.reader import JsonLine, read_lines
 from comity.crawler.storage.crawl_output import OutputPart
@@ -24,6 +26,7 @@ from comity.crawler.storage.manifest import combined
 from comity.crawler.storage.open_crawl import open_output
 from comity.errors import ComityError, InputError, StorageError
 from comity.files import open_regular
+from comity.times import parse_iso
 from comity_pages import urls
 
 MAX_REASONS = 2_000  # told apart; further ones are counted together
@@ -59,7 +62,7 @@ class Timeline:
     def __init__(self) -> None:
         self.start: float | None = None
         self.width = WIDTHS[0]
-        self.bins: dict[str, list[int]] = {name: [0] * BINS for name in CLASSES}
+        self.bins: dict[str, list[int]] = {name: [0] * BINS for name in (*CLASSES, KEPT)}
 
     def add(self, at: float, name: str) -> None:
         self.start = at if self.start is None else self.start
@@ -78,7 +81,9 @@ class HostFigures:
     """One host of the crawl.
 
     Attributes:
-        fetched, failed: requests for content, answered with 2xx, or with an error or not at all.
+        fetched, failed: requests for content, answered with 2xx, or with an error or not at all; of these `guessed` for
+            a sitemap that nobody named and that is not there, which is no failure.
+        whole, sitemaps: of those answered with 2xx the ones whose body was read, and those that were sitemaps.
         kept: the shortest interval kept while `interval` was demanded.
         silent: the origin whose robots.txt was unreachable when last asked for, and the status that said so.
     """
@@ -86,6 +91,9 @@ class HostFigures:
     requests: int = 0
     fetched: int = 0
     failed: int = 0
+    guessed: int = 0
+    whole: int = 0
+    sitemaps: int = 0
     refused: int = 0
     bytes: int = 0
     seconds: float = 0.0
@@ -93,6 +101,11 @@ class HostFigures:
     interval: float = 0.0
     kept: float = math.inf
     silent: tuple[str, int | None] | None = None
+
+    @property
+    def pages(self) -> int:
+        """Pages kept, in all runs."""
+        return self.whole - self.sitemaps
 
 
 class Refusal(NamedTuple):
@@ -115,9 +128,11 @@ class Figures:
         damaged: records that cannot be understood; `damage`: the first of them, by number and in words.
         stats: the counts of the crawl's own summary, where they are known.
         absent: parts of the crawl that could not be read, in words.
+        run_at: when the last run began.
     """
 
     runs: int = 0
+    run_at: float | None = None
     version: str = ""
     agent: str = ""
     modes: set[str] = field(default_factory=set)  # of any run
@@ -174,6 +189,11 @@ def gather(folders: Path | Sequence[Path], *, store: str | None = None, chosen: 
     if chosen is not None:
         figures.stats = None  # the summary counts all
         return figures
+    return with_failures(gathering, figures)
+
+
+def with_failures(gathering: "Gathering", figures: Figures) -> Figures:
+    """The figures of a crawl that was read to its end, with why its URLs failed, where its output says so."""
     kept = [found for part in gathering.parts if (found := failures(part, all_formats=False)) is not None]
     if len(kept) == len(gathering.parts) and not figures.absent:
         figures.reasons, figures.urls_by_reason = Counter(), True
@@ -224,6 +244,7 @@ class Gathering:
         self._folders, self._store, self._chosen = folders, store, chosen
         self._figures = Figures()
         self._ledgers: dict[Path, _Read] = {}
+        self._sitemaps: dict[Path, tuple[int, int]] = {}  # bytes and lines read
         self._runs: Counter[int] = Counter()  # by shard
 
     def read(self, seconds: float = math.inf) -> Figures:
@@ -234,7 +255,7 @@ class Gathering:
         if not parts:
             raise InputError(f"{crawl.name} holds no ledger", hint="name the folder given to comity crawl -o")
         if not all(read.is_in(ledger) for ledger, read in self._ledgers.items()):
-            self._figures, self._ledgers, self._runs = Figures(), {}, Counter()
+            self._figures, self._ledgers, self._sitemaps, self._runs = Figures(), {}, {}, Counter()
         figures, running, until = self._figures, crawl.is_running(), time.thread_time() + seconds
         reads = [self._ledgers.setdefault(part.ledger, _Read()) for part in parts]
         lines = (_lines(number, part, reads[number], running=running) for number, part in enumerate(parts))
@@ -246,6 +267,7 @@ class Gathering:
             self._take(parts[number], reads[number], line)
             read = reads[number]
             read.offset, read.number, read.last, read.at = line.offset + len(line.data), line.number, line.data, at
+        self._count_sitemaps()
         figures.absent = crawl.absent
         figures.runs = max(self._runs.values(), default=0)
         hashes = [read.hash for read in reads]
@@ -258,6 +280,17 @@ class Gathering:
         whole = None not in stats and not figures.absent
         figures.stats = summed(each for each in stats if each is not None) if whole else None
         return figures
+
+    def _count_sitemaps(self) -> None:
+        for part in self.parts:
+            if (path := part.path / "sitemaps.jsonl").exists():
+                until = (part.committed or {}).get("sitemaps") if part.kept else None
+                for line in read_lines(path, after=self._sitemaps.get(path, (0, 0)), until=until):
+                    self._sitemaps[path] = line.offset + len(line.data), line.number
+                    with suppress(KeyError, TypeError, ValueError, ComityError):
+                        at, host = parse_iso(line.record["fetched_at"]), urls.host(line.record["url"])
+                        if host in self._figures.hosts and (self._chosen is None or self._chosen.covers(host, at)):
+                            self._figures.hosts[host].sitemaps += 1
 
     def _take(self, part: OutputPart, read: _Read, line: JsonLine) -> None:
         figures = self._figures
@@ -287,6 +320,7 @@ def _lines(number: int, part: OutputPart, read: _Read, *, running: bool) -> Iter
 
 def _run(figures: Figures, record: dict[str, Any]) -> None:
     figures.runs += 1
+    figures.run_at = _number(record["at"])
     figures.version, figures.agent = str(record["version"]), str(record["agent"])
     figures.modes.add(str(record["policy"]["mode"]))
     figures.seeds = list(dict.fromkeys((*figures.seeds, *map(str, record["seeds"][:50]))))[:50]
@@ -312,6 +346,11 @@ def _request(figures: Figures, record: dict[str, Any]) -> None:
     is_content = record["purpose"] != "robots"
     if is_content and kind == "2xx":
         host.fetched += 1
+        if record["sha256"] is not None:  # else its type was not wanted
+            host.whole += 1
+            figures.timeline.add(end, KEPT)
+    elif is_content and kind == "4xx" and str(record["url"]).removeprefix(urls.origin(record["url"])) in SITEMAP_PATHS:
+        host.guessed += 1
     elif is_content and kind not in ("304", "3xx"):
         host.failed += 1
         error = record["error"]

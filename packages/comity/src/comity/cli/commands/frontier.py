@@ -8,9 +8,12 @@ from typing import Any
 
 import click
 
+from comity.audit.report.queue import url_counts
 from comity.cli.exits import Exit
 from comity.cli.options import JSON, Group, argument, combine, command, option
 from comity.cli.terminal import error_line, print_json, print_out
+from comity.crawler.observe.stats import Stats, summed
+from comity.crawler.observe.words import ANSWERED, FAILED, KEPT, QUEUED, REFUSED
 from comity.crawler.storage.crawl import StoredCrawl
 from comity.crawler.storage.open_crawl import end, open_crawl
 from comity.crawler.storage.orders import ORDERS, OrderForm, OrderKind, host_named, url_of
@@ -97,10 +100,12 @@ def show(folder: str, host: str | None, limit: int, as_json: bool) -> Exit:
     crawl = open_crawl(folder)
     host = None if host is None else host_named(host)
     counts: Counter[State] = Counter(dict.fromkeys(State, 0))
+    stats: list[Stats] = []
     queues: list[tuple[HostCounts, list[Entry]]] = []
     for each_view in crawl.views():
         with each_view as view:
             counts.update(view.counts())
+            stats.append(Stats(**(view.load_state("stats") or {})))
             known = view.busiest(limit) if host is None else filter(None, [view.host(host)])
             queues += [(each, view.waiting(each.host, 1 if host is None else limit)) for each in known]
     if host is not None and not queues:
@@ -118,12 +123,10 @@ def show(folder: str, host: str | None, limit: int, as_json: bool) -> Exit:
         }
         print_json(found | ({"shards": [asdict(each) for each in shards]} if shards else {}))
         return Exit.DONE
-    numbers = {"waiting": counts[State.UNASKED] + counts[State.QUEUED]}
-    numbers |= {state.name.lower(): counts[state] for state in (State.DONE, State.REFUSED, State.FAILED)}
-    print_out(", ".join(f"{number:,} {name}" for name, number in numbers.items()))
+    print_out(", ".join(f"{number:,} {name}" for name, number in url_counts(counts, summed(stats)).items()))
     if shards:
         parts = [(each.shard, (each.pages, each.waiting, each.to_others), f"  {each.state}") for each in shards]
-        _print_table(("shard", "pages", "waiting", "to others", "state"), parts, least=9)
+        _print_table(("shard", KEPT, QUEUED, "to others", "state"), parts, least=9)
     if hosts:
         now = time.time()
         words = {each: f"  {delay.in_words(now)}" for each, delay in delays.items()}
@@ -131,7 +134,7 @@ def show(folder: str, host: str | None, limit: int, as_json: bool) -> Exit:
             (each.host, (each.waiting, each.done, each.refused, each.failed), words.get(each.host, ""))
             for each in hosts
         ]
-        _print_table(("host", "waiting", "done", "refused", "failed", *["resting"] * bool(words)), rows)
+        _print_table(("host", QUEUED, ANSWERED, REFUSED, FAILED, *["resting"] * bool(words)), rows)
     if following:
         print_out("")
         print_out("next" if host else "next of each")

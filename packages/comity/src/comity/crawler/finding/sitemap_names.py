@@ -8,6 +8,7 @@ from comity.crawler.finding.scope import Scope
 from comity.frontier.state_overlay import StateOverlay
 from comity_pages import urls
 
+SITEMAP_PATHS: Final = ("/sitemap.xml", "/sitemap_index.xml")  # tried one after the other where robots.txt names none
 NAMED: Final = "sitemap "
 """How the names of facts begin that have, by a sitemap's URL, the other origins whose robots.txt leads to it."""
 ELSEWHERE: Final = "sitemap hosts "  # the same, by an origin: hosts outside of the scope on which its sitemaps lie

@@ -9,7 +9,8 @@ from enum import StrEnum
 from typing import Any, Final, Literal
 
 from comity.crawler.finding.limits import Spent
-from comity.crawler.observe.stats import COMMIT_BOUNDS, DEPTHS, OTHERS, WAITS, RefusingRule, Stats, StatsCollector
+from comity.crawler.observe.stats import COMMIT_BOUNDS, DEPTHS, OTHERS, RefusingRule, Stats, StatsCollector
+from comity.crawler.observe.words import WAITS
 from comity.frontier.values import State
 
 Phase = Literal["new", "running", "held", "stopping", "ended"]

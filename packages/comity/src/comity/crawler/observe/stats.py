@@ -18,6 +18,7 @@ from dataclasses import asdict, astuple, dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
+from comity.crawler.observe.words import WAITS
 from comity.http_rules import is_temporary
 from comity_pages import urls
 
@@ -312,15 +313,6 @@ class PageRate:
 
 FIRST_BACKOFF_SECONDS: Final = 1.0  # where the interval is longer, that is what a host waits for
 SLOW_COMMIT_SECONDS: Final = 1.0  # seconds of a commit that are worth a line
-WAITS: Final = {
-    "interval": "interval",
-    "retry_after": "Retry-After",
-    "back_off": "back-off",
-    "circuit_open": "circuit open",
-    "visiting_hours": "visiting hours",
-    "stopped": "stopped",
-}
-
 UNREACHABLE: Final = "unreachable "
 """How the names begin under which is saved of a host: `[URLs that wait, {origin: until}]`, until in Unix time."""
 log = logging.getLogger("comity.crawl.run")

@@ -10,7 +10,7 @@ from typing import Any, Final, Literal, TypeVar
 from comity.crawler.finding.canonicalize import Canonicalizer
 from comity.crawler.finding.recently_seen import RecentlySeen
 from comity.crawler.finding.scope import GROWN, SCOPE, Scope, stored_scope
-from comity.crawler.finding.sitemap_names import SitemapNames
+from comity.crawler.finding.sitemap_names import SITEMAP_PATHS, SitemapNames
 from comity.crawler.finding.traps import Traps, redirect_trap
 from comity.crawler.output import records
 from comity.crawler.run.outcomes import NoURL
@@ -21,8 +21,6 @@ from comity.frontier.values import Entry, EntryKind, Found, Message, State, Visi
 from comity.policy import OriginPolicy, RobotsResult
 from comity_pages import urls
 from comity_robots import Robots
-
-SITEMAP_PATHS: Final = ("/sitemap.xml", "/sitemap_index.xml")  # tried one after the other where robots.txt names none
 
 
 def named_sitemaps(origin: str, robots: Robots) -> tuple[str, ...]:

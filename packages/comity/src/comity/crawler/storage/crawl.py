@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any, Final, Protocol
 
 from comity.crawler.observe.snapshot import SHARD_WORDS, ShardStatus
-from comity.crawler.observe.stats import UNREACHABLE, WAITS
+from comity.crawler.observe.stats import UNREACHABLE
+from comity.crawler.observe.words import HOST_WORDS, WAITS
 from comity.crawler.storage.crawl_output import CrawlOutput
 from comity.crawler.storage.orders import Order, OrderKind
 from comity.crawler.storage.placement import shard_with
@@ -113,7 +114,7 @@ class Delay:
         """For people; `now`: Unix time."""
         if self.until is None:
             return "stopped by the operator"
-        why = "robots.txt unreachable" if self.why == "unreachable" else WAITS.get(self.why, self.why)
+        why = HOST_WORDS.get(self.why, self.why)
         return f"for {format_duration(max(self.until - now, 0.0))} ({why})"
 
 

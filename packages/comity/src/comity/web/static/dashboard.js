@@ -1,82 +1,65 @@
-// The dashboard: the queue by server-sent events, the ledger's figures now and then, orders with a confirmation.
-import { element, known, plain, post, say, started } from "./common.js";
-import { uPlot } from "./vendor/vendor.js";
+// The dashboard: the server renders the page, and by server-sent events what changes of it; this puts it in its place,
+// asks about URLs, and gives orders with a confirmation.
+import { element, plain, post, say, started } from "./common.js";
 
 const $ = (id) => document.getElementById(id);
-const number = (value) => (value ?? 0).toLocaleString("en");
-const time = (seconds) => new Date(1000 * seconds).toLocaleTimeString("en", { hour12: false });
-const css = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
-const CLASSES = { "2xx": "--yes", 304: "--link", "3xx": "--soft", "4xx": "--warn", "5xx": "--no", none: "--text" };
-const kept = { time: [], rate: [] };
-let seen = null, asked = 0, after = null, last = null, rate = null, answers = null;
+const number = (value) => value.toLocaleString("en");
+let seen = 0, asked = 0, after = null, state = {};
 
-function size(box) { return { width: Math.max(240, box.clientWidth), height: 180 }; }
-
-function axes() {
-  const shared = { stroke: css("--soft"), grid: { stroke: css("--line"), width: 1 }, ticks: { stroke: css("--line") } };
-  return [{ ...shared }, { ...shared, size: 56 }];
+/** Makes a part of the page like a new one and keeps what is alike: focus, and what was opened, stay. */
+function morph(old, made) {
+  if (old.nodeName !== made.nodeName || old.id !== made.id) { old.replaceWith(made); return; }
+  if (old.nodeType !== 1) { if (old.data !== made.data) old.data = made.data; return; }
+  if (old.isEqualNode(made) || (old.nodeName === "SELECT" && old === document.activeElement)) return;
+  for (const { name } of [...old.attributes]) if (!made.hasAttribute(name) && name !== "open") old.removeAttribute(name);
+  for (const { name, value } of made.attributes) if (old.getAttribute(name) !== value) old.setAttribute(name, value);
+  const key = (node) => node?.dataset?.key, children = [...made.childNodes], keys = new Set(children.map(key));
+  for (const child of [...old.childNodes]) if (key(child) !== undefined && !keys.has(key(child))) child.remove();
+  children.forEach((child, place) => {
+    const there = old.childNodes[place];
+    if (!there) old.append(child);
+    else if (key(there) !== key(child)) old.insertBefore(child, there); // a host comes in between; the others keep their order
+    else morph(there, child);
+  });
+  while (old.childNodes.length > children.length) old.lastChild.remove();
 }
 
-function plot(box, series, data) {
-  box.replaceChildren();
-  return new uPlot({ ...size(box), legend: { show: false }, cursor: { y: false }, axes: axes(), series: [{}, ...series.map((each) => ({ points: { show: false }, ...each }))] }, data, box);
-}
-
-function queue(found) {
+/** What the server says of the crawl now. */
+function show(found) {
   $("error").textContent = found.error ?? "";
-  if (found.error) { $("state").textContent = "cannot be read"; $("state").className = "tag no"; $("end").hidden = true; return; }
-  const { counts } = found;
-  $("state").textContent = `${found.running ? "running" : "not running"}, seen at ${time(found.at)}`;
-  $("state").className = `tag ${found.running ? "yes" : "info"}`;
-  $("end").hidden = !found.running;
-  const settled = (counts.done ?? 0) + (counts.refused ?? 0) + (counts.failed ?? 0);
-  if (found.running && last && found.at > last.at) {
-    $("rate-box").hidden = false;
-    kept.time.push(found.at);
-    kept.rate.push(Math.max(0, settled - last.settled) / (found.at - last.at));
-    if (kept.time.length > 600) { kept.time.shift(); kept.rate.shift(); }
-    const data = [kept.time, kept.rate];
-    if (rate) rate.setData(data); else if (kept.time.length > 1) rate = plot($("rate"), [{ stroke: css("--link"), fill: `${css("--link")}22`, width: 2 }], data);
+  document.documentElement.classList.toggle("lost", Boolean(found.error));
+  if (found.error) { tell("cannot be read", "no"); return; }
+  const made = new DOMParser().parseFromString(found.html, "text/html"); // nothing of it runs; texts are escaped
+  const sections = [...made.body.children];
+  for (const section of sections) {
+    const there = $(section.id);
+    if (there) morph(there, section); else $("hosts").before(section); // the charts, once there is something to draw
   }
-  $("rate-box").hidden = !rate;
-  last = { at: found.at, settled, running: found.running };
-  const tile = (value, words) => element("div", { class: "tile" }, element("b", {}, value), element("span", {}, words));
-  $("tiles").replaceChildren(...Object.entries({ queued: "waiting", done: "done", refused: "refused", failed: "failed", unasked: "no robots.txt yet" })
-    .map(([name, words]) => tile(number(counts[name]), words)), ...(found.memory ? [tile(`${number(Math.round(found.memory / 2 ** 20))} MB`, "memory")] : []));
-  const deepest = found.depths.length - 1;
-  shares("depths", "Depth", found.depths.map((count, depth) => [depth < deepest ? `${depth}` : `${depth} and deeper`, count]));
-  shares("types", "Content type", Object.entries(found.types));
-  table("hosts", ["Host", "Waiting", "Done", "Refused", "Failed", "Why it waits", "Orders"], found.hosts.map((host) => [
-    host.host, number(host.waiting), number(host.done), number(host.refused), number(host.failed), host.why,
-    element("span", { class: "orders" }, ...["slow", "stop", "go"].map((kind) => order(host.host, kind))),
-  ]));
-  $("shards-box").hidden = !found.shards.length;
-  if (found.shards.length) table("shards", Object.keys(found.shards[0]), found.shards.map((shard) => Object.values(shard).map((value) => String(value ?? ""))));
+  document.title = found.title;
+  tell(found.state, found.look);
+  $("end").hidden = !found.running || found.leaving;
+  document.documentElement.classList.toggle("lost", found.leaving);
+  // what is being read is not replaced, nor what was asked for further
+  const over = state.running && !found.running, read = $("listed").querySelector("[aria-expanded=true]") || $("listed").contains(document.activeElement);
+  state = found;
+  if (!found.leaving && (over || (found.running && !read && $("listed").rows.length <= 51))) urls();
 }
 
-function order(host, kind) {
-  const button = element("button", { type: "button", "aria-label": `${kind} ${host}` }, kind);
-  button.addEventListener("click", () => confirm(host, kind));
-  return button;
-}
+function tell(words, look) { if ($("state").textContent !== words) $("state").textContent = words; $("state").className = `tag ${look}`; }
 
 function confirm(host, kind) {
+  const told = document.querySelector(`select[data-host="${CSS.escape(host)}"]`);
   $("confirm-title").textContent = { slow: `Slow ${host} down?`, stop: `Send no more requests to ${host}?`, go: `Lift the orders for ${host}?`, end: "End the whole crawl?" }[kind];
   $("confirm-seconds").hidden = kind !== "slow";
   $("confirm-end").hidden = kind !== "end";
   $("confirm").returnValue = "no";
   $("confirm").onclose = async () => {
+    if (told) told.value = "";
     if ($("confirm").returnValue !== "yes") return;
     const given = await post("crawl/order", { host, kind, seconds: $("seconds").value });
     say(given.error ?? (kind === "end" ? "The crawl ends once the requests in progress are finished" : `${given.host}: ${kind}, ${given.met ? (given.confirmed ? "effective now" : given.running ? "once the crawl reads it, which it has not confirmed" : "from the next run on") : "once the crawl meets this host, which it has not yet"}`));
   };
   $("confirm").showModal();
-}
-
-/** Counts with a bar each, as long as its share of the largest. */
-function shares(id, name, counts) {
-  const shown = counts.filter(([, count]) => count), most = Math.max(...shown.map(([, count]) => count));
-  table(id, [name, "Pages", "Against the most"], shown.map(([words, count]) => [words, number(count), element("meter", { max: most, value: count, "aria-label": `${words}: ${count} of ${most}` })]));
 }
 
 /** The first URLs that match, or those after the ones that are shown. */
@@ -85,7 +68,7 @@ async function urls(further = false) {
   $("looked").textContent = "looking ...";
   const found = await post("crawl/urls", { search: $("search").value.trim(), state: $("which").value, ...(further ? { after } : {}) });
   if (mine !== asked) return;
-  const body = $("urls").tBodies[0];
+  const body = $("listed").tBodies[0];
   if (!further) { body.replaceChildren(); seen = 0; }
   if (found.error) { $("looked").textContent = found.error; $("more").hidden = true; return; }
   body.append(...found.urls.map(listed));
@@ -99,7 +82,7 @@ async function urls(further = false) {
 function listed(row) {
   const url = element("button", { type: "button", class: "line", "aria-expanded": "false" }, plain(row.url));
   const made = element("tr", { class: "of" }, element("th", { scope: "row" }, url),
-    element("td", {}, element("span", { class: `tag s${row.state}` }, row.fate === "kept" ? "fetched" : row.fate)), element("td", {}, plain(row.why)), element("td", {}, plain(row.found_on ?? "")));
+    element("td", {}, element("span", { class: `tag s${row.state}` }, row.state)), element("td", {}, plain(row.why)), element("td", {}, plain(row.found_on ?? "")));
   url.addEventListener("click", async () => {
     const open = url.getAttribute("aria-expanded") === "false";
     url.setAttribute("aria-expanded", String(open));
@@ -117,7 +100,7 @@ async function fate(url, told) {
   const found = await post("crawl/fate", { url });
   if (told.dataset.url !== url) return; // asked for another one
   told.replaceChildren(...(found.error ? [element("p", {}, found.error)] : [
-    element("p", { class: "verdict" }, found.fate), element("p", {}, plain(found.why)),
+    element("p", { class: "verdict-of" }, found.fate), element("p", {}, plain(found.why)),
     ...(found.found_on ? [element("p", { class: "soft" }, `found on ${plain(found.found_on)}`)] : []), ...(found.next_try ? [element("p", { class: "soft" }, `next try ${found.next_try}`)] : []),
   ]));
 }
@@ -129,55 +112,20 @@ async function linked(url, told) {
     element("ul", {}, ...found.pages.map((page) => element("li", {}, plain(page)))));
 }
 
-function table(id, head, rows) {
-  const focused = document.activeElement?.closest?.(`#${id}`) && document.activeElement.getAttribute("aria-label");
-  const body = rows.length ? rows : [["none yet"]];
-  $(id).replaceChildren(element("thead", {}, element("tr", {}, ...head.map((name) => element("th", { scope: "col" }, name)))),
-    element("tbody", {}, ...body.map((row) => element("tr", {}, ...row.map((value, place) => element(place ? "td" : "th", place ? {} : { scope: "row" }, value))))));
-  if (focused) $(id).querySelector(`[aria-label="${CSS.escape(focused)}"]`)?.focus();
-}
-
-async function figures() {
-  const found = await post("crawl/figures", {});
-  if (found.error) { $("as-of").textContent = found.error; return; }
-  const { start, width, bins } = found.timeline;
-  const names = Object.keys(CLASSES).filter((name) => bins[name].some(Boolean));
-  let length = 0;
-  for (const name of names) bins[name].forEach((count, place) => { if (count) length = Math.max(length, place + 1); });
-  $("answers").hidden = start === null || length < 2; // one point is no line, and has no width in time
-  if (!$("answers").hidden) {
-    const times = Array.from({ length }, (_, place) => start + place * width);
-    answers = plot($("answers"), names.map((name) => ({ stroke: css(CLASSES[name]), width: 2 })), [times, ...names.map((name) => bins[name].slice(0, length))]);
-    $("legend").replaceChildren(...names.map((name) => element("span", { class: `key k${name}` }, name === "none" ? "no answer" : name)));
-  }
-  const { bounds, counts } = found.ratios;
-  table("ratios", ["Interval / required", "Requests"], counts.map((count, place) => [place ? (place < bounds.length ? `${bounds[place - 1]} to ${bounds[place]}` : `over ${bounds[place - 1]}`) : "under 1: too early", number(count)]).filter((row) => row[1] !== "0"));
-  table("rules", ["Host", "Line", "Rule", "Refusals"], found.rules.map(([host, line, rule, count]) => [host, line, rule, number(count)]));
-  table("refusals", ["URL", "Why", "When"], found.refusals.map(({ at, url, line, rule }) => [url, line ? `line ${line}: ${rule}` : rule, time(at)]));
-  table("reasons", ["Reason", "URLs"], Object.entries(found.reasons).map(([why, count]) => [reason(why), number(count)]));
-  const answered = Object.entries(found.statuses).map(([status, count]) => `${number(count)} × ${status === "none" ? "no answer" : status}`);
-  $("as-of").textContent = `${answered.length ? `${answered.join(", ")}. ` : ""}This, and intervals, rules and reasons below, as of ${time(found.at)}${found.again > 15 ? `, next at ${time(Date.now() / 1000 + found.again)}` : ""}`;
-  // what is being read is not replaced, nor what was asked for further
-  if (last?.running && !$("urls").querySelector("[aria-expanded=true]") && !$("urls").contains(document.activeElement) && $("urls").rows.length <= 51) urls();
-}
-
-function reason(why) {
-  const button = element("button", { type: "button", class: "line", "aria-label": `URLs that failed: ${why}` }, plain(why));
-  button.addEventListener("click", () => { $("search").value = why; $("which").value = "failed"; urls(); $("urls-title").scrollIntoView(); });
-  return button;
-}
-
 async function begin() {
-  const { crawl } = await known();
-  if (!crawl) { $("state").textContent = "no crawl"; $("error").textContent = "No crawl is shown: start comity serve DIR"; return; }
-  $("place").textContent = crawl;
+  if (!$("listed")) return; // there is no crawl, which the page says
   let events = null; // a page that nobody sees is told nothing: browsers open few connections to one server
   const watch = () => {
     events?.close();
-    if (document.hidden) return;
+    if (document.hidden || state.leaving) return;
     events = new EventSource("/api/crawl/events");
-    events.onmessage = (message) => { queue(JSON.parse(message.data)); document.documentElement.dataset.ready = "yes"; };
-    events.onerror = () => { $("state").textContent = "connection lost"; $("state").className = "tag no"; };
+    events.onmessage = (message) => { show(JSON.parse(message.data)); document.documentElement.dataset.ready = "yes"; if (state.leaving) events.close(); };
+    events.onerror = () => { // who served the page is gone without a word; the browser goes on asking
+      document.documentElement.classList.add("lost");
+      tell("not updated", "warning");
+      if (state.running && !$("verdict-title").textContent.startsWith("Last seen")) $("verdict-title").textContent = `Last seen ${$("verdict-title").textContent.toLowerCase()}`;
+      $("error").textContent = `This page is updated no more: the program that served it does not answer. Open it again with: ${$("place").textContent}`;
+    };
   };
   document.addEventListener("visibilitychange", watch);
   watch();
@@ -193,16 +141,14 @@ async function begin() {
   $("which").addEventListener("change", () => urls());
   $("more").addEventListener("click", () => urls(true));
   $("end").addEventListener("click", () => confirm("", "end"));
-  $("prove").addEventListener("click", async () => {
-    $("proof").textContent = "reading the ledger ...";
-    const found = await post("crawl/proof", {});
-    $("proof").textContent = found.error ?? (found.holds ? `proved: ${number(found.requests)} requests kept to the rules` : `not proved: ${found.findings?.[0] ?? ""}`);
-    $("proof").className = found.error || !found.holds ? "no" : "yes";
+  $("hosts").addEventListener("change", ({ target }) => { if (target.value) confirm(target.dataset.host, target.value); });
+  $("attention").addEventListener("click", ({ target }) => {
+    if (!target.dataset.reason) return;
+    $("search").value = target.dataset.reason;
+    $("which").value = "failed";
+    urls();
+    $("urls-title").scrollIntoView();
   });
-  const fitting = new ResizeObserver(() => { rate?.setSize(size($("rate"))); answers?.setSize(size($("answers"))); });
-  for (const box of ["rate", "answers"]) fitting.observe($(box));
-  urls();
-  await figures();
-  setInterval(() => { if (!document.hidden) figures(); }, 15000);
+  await urls();
 }
 started(begin);
