@@ -21,6 +21,7 @@ from comity_robots.lint import CODES, Finding, collapsed, fixed
 A = "User-agent: a\n"
 EXAMPLES: dict[str, tuple[str, str]] = {
     # code: (shows it, does not)
+    "agent-policy-token": ("User-agent: __usage_ai-training\nDisallow: /x", "User-agent: _usage\nDisallow: /x"),
     "agent-list": ("User-agent: Googlebot, Bingbot\nDisallow: /x", "User-agent: Sogou web spider\nDisallow: /x"),
     "agent-unknown": ("User-agent: Googelbot\nDisallow: /x", "User-agent: Googlebot-Image\nDisallow: /x"),
     "agent-with-space": ("User-agent: Offline Explorer\nDisallow: /x", "User-agent: Slurp\nDisallow: /x"),

@@ -55,6 +55,31 @@ def test_content_usage_rules_cover_the_urls_the_draft_says(case: dict[str, Any])
             assert found.applicable == crawlable
 
 
+def test_ai_use_is_ai_input_and_says_that_the_draft_reflects_no_consensus() -> None:
+    """draft-ietf-aipref-vocab-08 (2026-09-14)."""
+    robots = comity_robots.parse("User-agent: *\nContent-Usage: ai-use=n, search=y\nAllow: /\n")
+    found = robots.usage("/a", "MyBot")
+    assert answers(found) == ("allowed", "disallowed", "unknown")
+    assert found.preference("ai-use") == "disallowed"
+    assert "vocab-08 of 2026-09-14, which reflects no consensus" in found.explain("ai-use")
+    assert robots.lint() == ()
+    assert answers(usage.from_headers([("Content-Usage", "ai-use=y")])) == ("unknown", "allowed", "unknown")
+
+
+def test_where_nothing_is_said_of_a_use_the_licence_is_named() -> None:
+    robots = comity_robots.parse("License: https://example.com/l.xml\nUser-agent: *\nAllow: /\n")
+    said = robots.usage("/a", "MyBot").explain("train-ai", unsaid="robots.txt says nothing about it")
+    assert said == (
+        "train-ai: robots.txt says nothing about it, but see its licence: robots.txt line 1 names https://example.com/l.xml"
+    )
+
+
+def test_noml_forbids_training() -> None:
+    """noml.info."""
+    assert answers(usage.from_headers([("X-Robots-Tag", "noml")])) == ("unknown", "unknown", "disallowed")
+    assert answers(usage.from_metas([("robots", "noml")])) == ("unknown", "unknown", "disallowed")
+
+
 def test_a_content_usage_field_in_several_lines_is_one_dictionary() -> None:
     found = usage.from_headers([("Content-Usage", "train-ai=n, search=n"), ("content-usage", "search=y")])
     assert answers(found) == ("allowed", "unknown", "disallowed")

@@ -25,7 +25,7 @@ OnUnavailable = Literal["allow", "disallow_401_403"]
 OnUnparsable = Literal["allow_warn", "disallow"]
 PaceRecord = Literal["crawl-delay", "request-rate", "visit-time"]
 PaceBy = Literal["host", "domain", "address"]
-Purpose = Literal["search", "ai-input", "train-ai", "ai-train"]  # the last is kept as train-ai
+Purpose = Literal["search", "ai-input", "train-ai", "ai-use", "ai-train"]  # the last two are kept as the two before
 RobotsCharset = Literal["utf-8", "declared"]
 Use = Literal["immediate", "reference", "full"]
 
@@ -126,8 +126,8 @@ class Policy:
         max_retry_after: seconds; a longer Retry-After is cut to it.
         breaker_failures: consecutive failed calls after which a host's circuit opens and nothing is sent; 0: never.
         breaker_recovery: seconds an open circuit waits before one probe decides.
-        purposes: what the content is for: `search`, `ai-input`, `train-ai` (`ai-train` is the same). Decisions then say
-            what the site states about each; it never blocks a fetch.
+        purposes: what the content is for: `search`, `ai-input`, `train-ai` (or `ai-use`, `ai-train`). Decisions then
+            say what the site states about each; it never blocks a fetch.
         use: the most that is done with content: `immediate` (nothing is kept), `reference` (indexed, excerpted and
             linked to) or `full` (summarised, reproduced). Pages whose site grants less (`use=` of Content Signals) are
             not fetched. None: not said, nothing is skipped for it.

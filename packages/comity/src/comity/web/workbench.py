@@ -6,15 +6,15 @@ from collections.abc import Callable, Iterator, Mapping, Sequence, Sized
 from dataclasses import asdict
 from functools import lru_cache
 from itertools import islice
-from typing import Any, Final, get_args
+from typing import Any, Final
 
 from comity.errors import InvalidSetting, InvalidURL
-from comity.policy.policy import Purpose
 from comity_pages.urls import normalise
 from comity_robots import Robots, agent_table, diff, expectations, parse
 from comity_robots.expectations import Expectation, NoExpectation
 from comity_robots.explain import Match
 from comity_robots.lint import Finding
+from comity_robots.usage.statements import PURPOSES
 from comity_robots.values import Rule
 
 MAX_ROBOTS_CHARACTERS: Final = 1024 * 1024
@@ -265,8 +265,8 @@ def _usage(robots: Robots, url: str, agent: str) -> list[dict[str, Any]]:
     usage = robots.usage(url, agent)
     return [
         {"purpose": purpose, "answer": usage.preference(purpose), "why": usage.explain(purpose)}
-        for purpose in get_args(Purpose)
-        if purpose != "ai-train" and usage.preference(purpose) != "unknown"
+        for purpose in PURPOSES
+        if usage.preference(purpose) != "unknown"
     ]
 
 

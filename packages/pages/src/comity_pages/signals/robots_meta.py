@@ -23,12 +23,13 @@ MAX_DIRECTIVES: Final = 4_096  # directives kept of one page
 
 _PLAIN_DIRECTIVES: Final = frozenset(
     {"all", "none", "index", "noindex", "follow", "nofollow", "archive", "noarchive", "nocache", "snippet", "nosnippet"}
-    | {"noimageindex", "notranslate", "nositelinkssearchbox", "indexifembedded", "noai", "noimageai", "noodp", "noydir"}
+    | {"noimageindex", "notranslate", "nositelinkssearchbox", "indexifembedded", "noai", "noimageai", "noml"}
+    | {"noodp", "noydir"}
 )
 _VALUED_DIRECTIVES: Final = frozenset({"max-snippet", "max-image-preview", "max-video-preview", "unavailable_after"})
 # What is a member of the result by itself, and the other words for it.
 _FLAGS: Final = {"noindex": ("none",), "nofollow": ("none",), "noarchive": ("nocache",)} | dict.fromkeys(
-    ("noimageindex", "notranslate", "indexifembedded", "noai", "noimageai"), ()
+    ("noimageindex", "notranslate", "indexifembedded", "noai", "noimageai", "noml"), ()
 )
 _PREVIEWS: Final[tuple[ImagePreview, ...]] = ("none", "standard", "large")
 _ALL_AGENTS: Final = frozenset({"robots", "*"})
@@ -100,6 +101,7 @@ class RobotsMeta:
     indexifembedded: bool = False
     noai: bool = False
     noimageai: bool = False
+    noml: bool = False
     max_snippet: int | None = None
     max_image_preview: ImagePreview | None = None
     max_video_preview: int | None = None
@@ -352,6 +354,7 @@ _SENTENCES: Final = (
     ("noimageindex", "The page asks that its images not be indexed."),
     ("notranslate", "The page asks not to be offered in translation."),
     ("noai", "The page asks that its content not be used to train AI models."),
+    ("noml", "The page asks that its content not be used for machine learning."),
     ("noimageai", "The page asks that its images not be used to train AI models."),
 )
 

@@ -129,9 +129,9 @@ _NO_CACHE: Final[tuple[Preference, str]] = (
 def from_directives(found: RobotsMeta) -> Usage:
     """What directives for robots state about AI.
 
-    `noai` and `noimageai` (images only): no training. What search engines say that other directives mean for AI is a
-    statement with their name in its note: `nosnippet` and `max-snippet:0` (Google), `noarchive` and `nocache` (Bing,
-    which takes both together for `nocache`).
+    `noai`, `noml` (noml.info) and `noimageai` (images only): no training. What search engines say that other
+    directives mean for AI is a statement with their name in its note: `nosnippet` and `max-snippet:0` (Google),
+    `noarchive` and `nocache` (Bing, which takes both together for `nocache`).
     """
     statements = []
     names = {directive.name for directive in found.applying}
@@ -140,7 +140,7 @@ def from_directives(found: RobotsMeta) -> Usage:
         purposes: tuple[str, ...] = ("train-ai",)
         scope: UsageScope = "images" if directive.name == "noimageai" else "page"
         match directive.name:
-            case "noai" | "noimageai":
+            case "noai" | "noml" | "noimageai":
                 pass
             case "nosnippet":
                 said, purposes = _NO_SNIPPET, ("ai-input",)

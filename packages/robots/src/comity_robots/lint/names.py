@@ -8,6 +8,7 @@ from comity_robots.agent_table import AgentTable, known_agent, table
 from comity_robots.agents import PLACEHOLDER, TOKEN, ascii_lower, strip_browser_prefix
 from comity_robots.lines import Line
 from comity_robots.lint.findings import CODES, Finding
+from comity_robots.usage.policy_tokens import DRAFT, is_policy_token
 
 # The names that crawlers go by, and what people call their operators or products, without marks.
 _CALLED: Final = (
@@ -34,6 +35,7 @@ _NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9._!-]*")
 _AT_FRONT: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._!' -]*")
 CODES.update(
     {
+        "agent-policy-token": ("info", "a policy token in a User-agent line, which comity does not read yet"),
         "agent-list": ("error", "several names in one User-agent line: crawlers read one name"),
         "agent-unknown": ("warning", "a User-agent value that is no crawler's documented name"),
         "agent-with-space": ("warning", "a User-agent value with white space: Google reads its first word"),
@@ -64,6 +66,10 @@ def _is_known(name: str) -> bool:
 def about_name(line: Line) -> Finding | None:
     """The finding about a User-agent line, if there is one: the first that explains most."""
     number, value = line.number, line.value
+    if is_policy_token(value):
+        message = f"{value!r} is a policy token ({DRAFT}): comity does not read it yet"
+        hint = "keep it for those who do; write Content-Usage: train-ai=n too if all are to know"
+        return Finding(number, "agent-policy-token", message, hint)
     if not value:
         return _written(number, "empty-agent", "User-agent without a value", "*")
     if value == "*":

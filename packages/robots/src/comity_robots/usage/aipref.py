@@ -1,7 +1,8 @@
-"""The AIPREF vocabulary: a Structured Field dictionary of `train-ai` and `search` with the tokens `y` and `n`.
+"""The AIPREF vocabulary: a Structured Field dictionary of `train-ai`, `search`, `ai-use` with the tokens `y` and `n`.
 
-Source: draft-ietf-aipref-vocab, "Exemplary Serialization Format"; RFC 9651, 3.2. A kept library reads the Structured
-Field; here its members become preferences.
+`ai-use` is in draft-ietf-aipref-vocab-08 (2026-09-14), which says of itself that it reflects no consensus: each
+preference that it states says so. Source: draft-ietf-aipref-vocab, "Exemplary Serialization Format"; RFC 9651, 3.2. A
+kept library reads the Structured Field; here its members become preferences.
 """
 
 import re
@@ -9,8 +10,9 @@ from typing import Final
 
 from comity_robots.usage.vocabulary import MAX_KEY_CHARACTERS, MAX_KEYS, Stated, Vocabulary
 
-LABELS: Final = ("train-ai", "search")
-"""The categories the drafts define (2026-08)."""
+_NO_CONSENSUS: Final = "ai-use is in draft-ietf-aipref-vocab-08 of 2026-09-14, which reflects no consensus"
+LABELS: Final = {"train-ai": ("train-ai", ""), "search": ("search", ""), "ai-use": ("ai-input", _NO_CONSENSUS)}
+"""The categories the drafts define: the purpose that each is here, and a note on it."""
 # A Date, and the strings that it has to be told from.
 _DATE: Final = re.compile(r'"(?:[^"\\]|\\.)*+"?|@(-?[0-9]{11,15})(?![0-9])')
 # What nearly all sites write, which the library need not be loaded for: keys with the tokens y and n, nothing more.
@@ -33,9 +35,10 @@ def read(value: str) -> list[Stated]:
         if key not in LABELS:
             found.append(Stated(key[:MAX_KEY_CHARACTERS], "unknown", "not in the AIPREF vocabulary, ignored"))
         elif stated in ("y", "n"):
-            found.append(Stated(key, "allowed" if stated == "y" else "disallowed"))
+            purpose, note = LABELS[key]
+            found.append(Stated(purpose, "allowed" if stated == "y" else "disallowed", note))
         else:
-            found.append(Stated(key, "unknown", "the value is neither the token y nor the token n"))
+            found.append(Stated(LABELS[key][0], "unknown", "the value is neither the token y nor the token n"))
     return found
 
 
@@ -65,4 +68,4 @@ def _in_range(found: re.Match[str]) -> str:
     return found[0] if found[1] is None or int(found[1]) in _DATES else "@0"
 
 
-VOCABULARY: Final = Vocabulary("aipref", "Content-Usage", read, ("search", "train-ai"), "n", "y", joined=True)
+VOCABULARY: Final = Vocabulary("aipref", "Content-Usage", read, ("search", "train-ai", "ai-use"), "n", "y", joined=True)

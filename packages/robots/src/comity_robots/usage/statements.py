@@ -35,13 +35,13 @@ MAX_URL: Final = 2_083
 MAX_OTHERS: Final = 32
 """Statements about anything else that one source keeps for one URL."""
 
-_SYNONYMS: Final = {"ai-train": "train-ai"}
+_SYNONYMS: Final = {"ai-train": "train-ai", "ai-use": "ai-input"}
 # TDMRep, "Processing priority": what is said closer to the content supersedes what is said further away.
 _TDM_RANK: Final = {"tdmrep.json": 0, "header": 1, "meta": 2}
 
 
 def purpose_named(name: str) -> str:
-    """The purpose a name stands for (`ai-train` is `train-ai`).
+    """The purpose a name stands for (`ai-train` is `train-ai`, `ai-use` is `ai-input`).
 
     Raises:
         InvalidSetting: the name is none of search, ai-input, train-ai.
@@ -178,7 +178,8 @@ class Usage:
             return "unknown, because robots.txt disallows the URL"
         unread = [each for each in self.statements if each.note and each.purpose in (purpose, "")]
         if not unread:
-            return unsaid
+            named = "; ".join(f"{each.source} names {each.url}" for each in self.licences[:3] if each.applies)
+            return f"{unsaid}, but see its licence: {named}" if named else unsaid
         said = "; ".join(f"{each.source} says {each.text!r}, which does not count: {each.note}" for each in unread[:3])
         return f"unknown: {said}{'; and more' if len(unread) > 3 else ''}"
 
