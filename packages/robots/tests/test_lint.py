@@ -22,6 +22,7 @@ A = "User-agent: a\n"
 EXAMPLES: dict[str, tuple[str, str]] = {
     # code: (shows it, does not)
     "agent-policy-token": ("User-agent: __usage_ai-training\nDisallow: /x", "User-agent: _usage\nDisallow: /x"),
+    "path-not-encoded": (A + "Disallow: /caf\u00e9", A + "Disallow: /caf%C3%A9"),
     "agent-list": ("User-agent: Googlebot, Bingbot\nDisallow: /x", "User-agent: Sogou web spider\nDisallow: /x"),
     "agent-unknown": ("User-agent: Googelbot\nDisallow: /x", "User-agent: Googlebot-Image\nDisallow: /x"),
     "agent-with-space": ("User-agent: Offline Explorer\nDisallow: /x", "User-agent: Slurp\nDisallow: /x"),
@@ -604,6 +605,19 @@ def test_two_vocabularies_that_contradict_each_other_are_found() -> None:
 def test_a_rule_that_never_decides_because_another_says_the_same_is_redundant() -> None:
     (finding,) = parse("User-agent: a\nDisallow: /x$\nDisallow: /*x$\n").lint()
     assert (finding.code, finding.severity) == ("redundant-rule", "info")
+
+
+def test_what_cloudflare_writes_for_its_customers_is_without_findings() -> None:
+    """Its managed robots.txt, as sites served it in 2026: signals for all, then a group for each AI crawler."""
+    text = "# BEGIN Cloudflare Managed content\n\nUser-agent: *\n"
+    text += "Content-Signal: search=yes,ai-train=no,use=reference\nAllow: /\n"
+    crawlers = (
+        *("Amazonbot", "Applebot-Extended", "Bytespider", "CCBot", "ClaudeBot", "CloudflareBrowserRenderingCrawler"),
+        *("Google-Extended", "GPTBot", "meta-externalagent"),
+    )
+    text += "".join(f"\nUser-agent: {name}\nDisallow: /\n" for name in crawlers)
+    text += "\n# END Cloudflare Managed Content\n"
+    assert parse(text).lint() == ()
 
 
 KNOWN = [each.name for each in known_agents() if " " not in each.name]

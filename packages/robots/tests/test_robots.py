@@ -287,6 +287,26 @@ def test_names_are_looked_for_in_our_name_without_version() -> None:
         assert not robots.allowed("/m", "Mozilla/5.0 (compatible; MySpider/1.0)"), dialect
 
 
+def test_applebot_follows_what_is_said_to_googlebot_where_nothing_is_said_to_it() -> None:
+    """support.apple.com/119829: "If robots instructions don't mention Applebot but mention Googlebot, ..."."""
+    body = "User-agent: Googlebot\nDisallow: /g\n\nUser-agent: *\nDisallow: /s\n"
+    robots = parse(body, "apple")
+    assert [robots.allowed(path, "Applebot/0.1") for path in ("/g", "/s")] == [False, True]
+    assert robots.explain("/g", "Applebot").rule == robots.groups[0].rules[0]
+    named = parse(f"{body}\nUser-agent: applebot\nDisallow: /a\n", "apple")
+    assert [named.allowed(path, "Applebot/0.1") for path in ("/g", "/s", "/a")] == [True, True, False]
+    assert [parse(body).allowed(path, "Applebot/0.1") for path in ("/g", "/s")] == [True, False]
+    assert not parse("User-agent: *\nDisallow: /s\n", "apple").allowed("/s", "Applebot")
+
+
+def test_bing_keeps_to_the_crawl_delay_of_all_where_its_group_has_none() -> None:
+    """Said by Bing's program manager in 2018: default directives are ignored in bingbot's group, except Crawl-delay."""
+    body = "User-agent: *\nCrawl-delay: 7\nDisallow: /s\n\nUser-agent: bingbot\nDisallow: /b\n"
+    assert (parse(body, "bing").crawl_delay("bingbot"), parse(body).crawl_delay("bingbot")) == (7, None)
+    assert parse(body, "bing").allowed("/s", "bingbot")
+    assert parse(body + "Crawl-delay: 2\n", "bing").crawl_delay("bingbot") == 2
+
+
 def test_a_line_that_the_limit_cuts_is_not_read() -> None:
     robots = parse(b"User-agent: *\nDisallow: /a\nDisallow: /secret\n", max_bytes=40)
     assert robots.truncated

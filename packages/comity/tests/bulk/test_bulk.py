@@ -184,7 +184,7 @@ def test_few_and_many_urls_of_an_origin_are_judged_alike(size: int) -> None:
     check(asked, captures, AGENTS[:2] if size > 40 else AGENTS, threads=2)
 
 
-@pytest.mark.parametrize("dialect", ["google", "bing", "yandex", "draft1996", "robotstxt", "yoink", "f9"])
+@pytest.mark.parametrize("dialect", ["google", "bing", "apple", "yandex", "draft1996", "robotstxt", "yoink", "f9"])
 def test_every_dialect_is_read_as_it_is_for_one_url(dialect: str) -> None:
     captures: dict[str, tuple[int | None, bytes]] = {
         f"https://h{n}.example": (200, body) for n, body in enumerate(FILES)

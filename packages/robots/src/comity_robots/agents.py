@@ -28,12 +28,18 @@ class Chooser:
 
     Args:
         groups: the `User-agent` values of each group, as written.
-        agent_match, group_choice: as of a Dialect.
+        agent_match, group_choice, fallback_agent: as of a Dialect.
     """
 
-    def __init__(self, groups: Sequence[Sequence[str]], agent_match: AgentMatch, group_choice: GroupChoice) -> None:
+    def __init__(
+        self,
+        groups: Sequence[Sequence[str]],
+        agent_match: AgentMatch,
+        group_choice: GroupChoice,
+        fallback_agent: str = "",
+    ) -> None:
         self._values = [(ascii_lower(value), number) for number, group in enumerate(groups) for value in group]
-        self._match, self._choice = agent_match, group_choice
+        self._match, self._choice, self._fallback = agent_match, group_choice, fallback_agent
         self._key = key = KEYS.get(agent_match)
         self._named: dict[str, list[tuple[str, int]]] = {}
         if key is not None:
@@ -43,6 +49,12 @@ class Chooser:
 
     def choose(self, agent: str) -> list[int]:
         """Numbers of the groups that apply to an agent, in file order; those for `*` only where no other does."""
+        if chosen := self._naming(agent) or (self._fallback and agent != NOBODY and self._naming(self._fallback)):
+            return chosen
+        return _chosen({number: 1 for value, number in self._values if _is_star(value, self._match)}, self._choice)
+
+    def _naming(self, agent: str) -> list[int]:
+        """Numbers of the groups that name an agent, as the dialect compares names."""
         agent = ascii_lower(agent)
         if self._key is not None:
             one, product = match_names(strip_browser_prefix(agent), self._match)
@@ -56,7 +68,7 @@ class Chooser:
                 weights[number] = max(len(value), weights.get(number, -1))
             if weights:
                 return _chosen(weights, self._choice)
-        return _chosen({number: 1 for value, number in self._values if _is_star(value, self._match)}, self._choice)
+        return []
 
 
 def _chosen(weights: _Weights, group_choice: GroupChoice) -> list[int]:

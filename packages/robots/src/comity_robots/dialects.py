@@ -29,7 +29,8 @@ _TABLE = (
         longest_line=2083 * 8 - 1,
         robots_txt_allowed=False,
     ),
-    Dialect(name="bing", group_choice="most_specific"),
+    Dialect(name="bing", group_choice="most_specific", default_delay=True),
+    Dialect(name="apple", fallback_agent="googlebot"),
     Dialect(name="yandex", agent_match="substring", group_choice="most_specific"),
     Dialect(
         name="draft1996", agent_match="substring", group_choice="first_matching", precedence="first", wildcards=False

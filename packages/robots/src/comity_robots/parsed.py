@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from comity_robots import directives
-from comity_robots.agents import Chooser
+from comity_robots.agents import NOBODY, Chooser
 from comity_robots.dialects import Dialect
 from comity_robots.engine import Matcher, Matchers, applying, matcher_of, path_of, reference, scan
 from comity_robots.engine.reference import FORMS, Entry, Run, unanswerable
@@ -229,7 +229,8 @@ class Parsed(Matchers):
         found = self._choices.get(ends)
         if found is None:
             runs, dialect = list(self.runs(ends)), self.dialect
-            chooser = Chooser([run.agents for run in runs], dialect.agent_match, dialect.group_choice)
+            names = [run.agents for run in runs]
+            chooser = Chooser(names, dialect.agent_match, dialect.group_choice, dialect.fallback_agent)
             found = self._choices[ends] = runs, chooser
         return found
 
@@ -278,6 +279,8 @@ class Parsed(Matchers):
     def _values_for(self, agent: str, kind: int) -> list[str]:
         """The values of records of a kind that stand under `User-agent` lines which apply to an agent."""
         _, numbers = self.applying(agent, directives.RECORDS, 1 << kind)
+        if not numbers and kind == directives.CRAWL_DELAY and self.dialect.default_delay:
+            _, numbers = self.applying(NOBODY, directives.RECORDS, 1 << kind)
         return [entry.value for entry in self.entries(numbers)]
 
     def _read_lines(self) -> "Iterator[Line]":

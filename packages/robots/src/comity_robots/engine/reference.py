@@ -37,6 +37,10 @@ class Dialect:
             without version (the drafts of 1994 and 1996); `bidirectional_substring`: exact, else either occurs in the
             other; `glob`: it occurs in our agent string, `*` is any run, so `*` is a group like any other.
         group_choice: which of the matching groups count.
+        fallback_agent: whose groups count where none names us, before those of `*`; empty for nobody (Applebot, which
+            follows what is said to Googlebot: support.apple.com/119829).
+        default_delay: whether a Crawl-delay of `*` counts where the groups that name us have none (Bing, by a program
+            manager's word of 2018 on "all the default directives will be ignored (except Crawl-Delay)").
         precedence: which of the matching rules decides; `longest` counts octets of the normalised pattern.
         tie: which of equally ranked rules decides.
         path_form: how patterns and paths are made comparable. `rfc9309`: percent-encoded unreserved characters are
@@ -55,6 +59,8 @@ class Dialect:
     name: str
     agent_match: AgentMatch = "product_token"
     group_choice: GroupChoice = "merge_matching"
+    fallback_agent: str = ""
+    default_delay: bool = False
     precedence: Literal["longest", "first", "allow_first", "disallow_first"] = "longest"
     tie: Literal["allow", "first_in_file"] = "allow"
     path_form: Literal["rfc9309", "google", "gem", "none"] = "rfc9309"
@@ -167,7 +173,8 @@ def scan(body: bytes, start: int, stop: int, dialect: Dialect) -> "array[int]":
 
 def is_merged(dialect: Dialect) -> bool:
     """Whether names are compared as a whole and all groups of an agent count: its groups are found in one pass."""
-    return dialect.agent_match in ("product_token", "letters") and dialect.group_choice == "merge_matching"
+    by_name = dialect.agent_match in ("product_token", "letters") and not dialect.fallback_agent
+    return by_name and dialect.group_choice == "merge_matching"
 
 
 def runs(body: bytes, index: "array[int]", ends: int, begin: int = 0) -> Iterator[Run]:
@@ -204,7 +211,7 @@ def applying(
         wanted: directives that are asked for, as bits.
     """
     groups = list(runs(body, index, ends))
-    chooser = Chooser([run.agents for run in groups], dialect.agent_match, dialect.group_choice)
+    chooser = Chooser([run.agents for run in groups], dialect.agent_match, dialect.group_choice, dialect.fallback_agent)
     return records_in(index, [groups[number] for number in chooser.choose(agent)], wanted)
 
 

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from urllib.parse import quote
 
 from comity_robots.engine.reference import is_exempt
 from comity_robots.lines import Line
@@ -27,6 +28,7 @@ CODES.update(
         "encoded-unreserved": ("warning", "an escape of a character that needs none: some crawlers do not decode it"),
         "full-url-as-path": ("error", "a whole URL where a path belongs: it matches nothing"),
         "glued-comment": ("warning", "`#` within a path begins a comment and cuts the path"),
+        "path-not-encoded": ("info", "characters beyond ASCII in a path: Google recommends their escapes (2026-10-23)"),
         "path-without-slash": ("error", "a path that begins with neither `/` nor `*` matches nothing"),
         "entity-in-path": ("warning", "`&amp;` in a path: HTML's way to write `&`, which no URL has"),
         "hides-resized-images": ("info", "a rule that closes `/cdn-cgi/`, where Cloudflare serves resized images too"),
@@ -84,6 +86,9 @@ def about_path(line: Line) -> Iterator[Finding]:
     if " " in path or "\t" in path:
         other = path.replace(" ", "%20").replace("\t", "%09")
         yield rewritten("space-in-path", f"white space in {path!r}", other)
+    if not path.isascii() and "\ufffd" not in path:
+        other = "".join(char if char.isascii() else quote(char) for char in path)
+        yield rewritten("path-not-encoded", "characters beyond ASCII, which URLs hold as escapes", other)
     if "&amp;" in path:
         yield rewritten("entity-in-path", "'&amp;' is HTML for '&'", path.replace("&amp;", "&"))
     if path in ("/cdn-cgi/", "/cdn-cgi", "/cdn-cgi/*") and line.kind == "disallow":

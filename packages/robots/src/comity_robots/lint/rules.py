@@ -21,7 +21,7 @@ from comity_robots.parsed import Parsed
 from comity_robots.reasons import quoted
 from comity_robots.values import Group, Rule
 
-_IGNORES_DELAY = {"googlebot", "googlebot-image", "googlebot-news", "googlebot-video", "google-extended"}
+_IGNORES_DELAY = {"applebot", "googlebot", "googlebot-image", "googlebot-news", "googlebot-video", "google-extended"}
 _RENDER: Final = {"*", "googlebot", "bingbot", "applebot", "yandex", "yandexbot", "baiduspider", "duckduckbot"}
 _FOLDER: Final = re.compile(
     r"/(?:css|js|javascripts?|scripts?|styles?|stylesheets?|images?|img|imgs|assets|static|fonts?|wp-includes|_next)/?[*]*",
