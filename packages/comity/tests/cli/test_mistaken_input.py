@@ -237,3 +237,18 @@ def test_an_option_that_would_have_no_effect_is_an_error(words: tuple[str, ...],
     done = comity(*words)
     assert done.returncode == 64
     assert said in complaint(done)
+
+
+@pytest.mark.parametrize("agent", ["Bing", "bingbott", "bingbot/2.0", "MyBot", "Othr-Crawler"])
+def test_an_agent_that_is_nobodys_name_is_told_whose_it_may_be(agent: str, tmp_path: Path) -> None:
+    """The verdict stays what the file says."""
+    robots = tmp_path / "robots.txt"
+    robots.write_text("User-agent: bingbot\nDisallow: /a\n\nUser-agent: Other-Crawler\nDisallow: /a\n")
+    meant = {"Bing": "bingbot", "bingbott": "bingbot", "Othr-Crawler": "Other-Crawler"}.get(agent)
+    said = f"comity: no group or known crawler is called {agent}; did you mean {meant}?" if meant else ""
+    for command in ("check", "explain"):
+        done = comity(command, "--robots", str(robots), "--agent", agent, "/a", "/b")
+        assert done.stderr.strip() == said
+        assert done.returncode == (2 if agent == "bingbot/2.0" else 0)
+    audited = comity("audit", "--robots", str(tmp_path), "--agent", agent)
+    assert (said in audited.stderr and bool(said)) == (agent in ("Bing", "bingbott"))

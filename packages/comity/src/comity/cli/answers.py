@@ -1,7 +1,7 @@
 """Verdicts about URLs for `comity check` and `comity explain`: each URL for each agent, by a file or by its site."""
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
@@ -11,10 +11,13 @@ from comity import client
 from comity.cli.exits import Exit
 from comity.cli.input_files import named, read
 from comity.cli.options import loaded
+from comity.cli.terminal import error_line
 from comity.errors import InvalidURL
 from comity.net.client_settings import ClientSettings
 from comity.policy import Decision, Policy, RobotsResult, decide
 from comity_pages import urls
+from comity_robots.agents import product_token
+from comity_robots.lint.names import meant_name
 
 Answer = tuple[Decision, RobotsResult | None, Policy] | InvalidURL
 _ANY: Final = "https://example.com"  # stands for the site of a file, whose name no rule has
@@ -33,6 +36,7 @@ def answers(
     """Yield the verdict on each URL for each agent, in order; a text that is not a URL yields its error. Each site's
     robots.txt is fetched once, under the first agent's name."""
     file = None if robots is None else (named(robots), 200, read(robots))
+    noted: set[str] = set()
     with client.Client(policies[0], settings) if file is None else nullcontext() as asking:
         for given in targets:
             # An argument's byte that is not UTF-8 comes as a lone surrogate: U+FFFD in all that is said of it.
@@ -51,8 +55,22 @@ def answers(
                 asking.check(url)
                 result = asking.inspect().get(urls.origin(url))
             for policy in policies:
+                if policy.agent not in noted and result is not None:
+                    noted.add(policy.agent)
+                    note_agent(policy.agent, (each for group in result.robots.groups for each in group.agents))
                 decision = decide(policy, url, result)
                 yield replace(decision, url=path) if path else decision, result, policy
+
+
+def note_agent(agent: str, named: Iterable[str] = ()) -> None:
+    """Say where an agent is nobody's name, as a slip or what people call a company, and whom it may be meant for.
+
+    Args:
+        named: the User-agent values of the file that is asked.
+    """
+    name = product_token(agent)
+    if meant := meant_name(name, named):
+        error_line(f"no group or known crawler is called {name}; did you mean {meant}?")
 
 
 def truncation_note(result: RobotsResult | None) -> str:

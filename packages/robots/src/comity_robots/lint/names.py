@@ -1,6 +1,7 @@
 """Findings about the names in User-agent lines: names that no crawler has, and which crawler is meant."""
 
 import re
+from collections.abc import Iterable
 from functools import cache
 from typing import Final
 
@@ -121,6 +122,19 @@ def _with_version(number: int, value: str) -> Finding:
 def _unknown(number: int, value: str) -> Finding | None:
     meant = None if _is_known(value) or len(value) > 40 else _misspelt(ascii_lower(value))
     return None if meant is None else _written(number, "agent-unknown", f"{value!r} looks like {meant}", meant)
+
+
+def meant_name(name: str, named: Iterable[str] = ()) -> str | None:
+    """The crawler that a name is meant for, one slip away or called so by people; None where it is somebody's own.
+
+    Args:
+        named: the User-agent values of a file; whoever these name is somebody.
+    """
+    lower, groups = ascii_lower(name), {ascii_lower(each): each for each in named}
+    if not name or _is_known(name) or lower in groups:
+        return None
+    slips = (each for key, each in groups.items() if len(lower) >= _LONG_ENOUGH and one_slip(lower, key))
+    return next(slips, None) or _called(name) or _misspelt(lower)
 
 
 def _called(value: str) -> str | None:

@@ -14,6 +14,7 @@ from comity._ray import joined
 from comity.bulk import fetching, history, part_files, runners, sources, summary
 from comity.bulk.report import page
 from comity.bulk.survey import survey
+from comity.cli.answers import note_agent
 from comity.cli.exits import Exit
 from comity.cli.options import (
     ALLOW_ADDRESS,
@@ -103,6 +104,8 @@ def audit(
     if wide and keep_parts:
         raise InvalidSetting("--wide joins the parts: leave out --parts")
     moment = None if at is None else _time(at)
+    for agent in agents:
+        note_agent(agent)
     given = sources.files(target) if target is not None else []
 
     def origins_of_all() -> list[str]:
