@@ -442,5 +442,6 @@ def test_a_page_gets_an_answer_once_the_gate_of_its_host_knows_of_it() -> None:
         await held.paused(request | {"responseStatusCode": 500})
         await asked
 
-    asyncio.run(answered())
+    with ThreadPoolExecutor(1) as elsewhere:  # Playwright's sync API has a loop of its own in this thread
+        elsewhere.submit(asyncio.run, answered()).result()
     assert done == ["Fetch.continueRequest", 500, "over", "Fetch.continueResponse"]
