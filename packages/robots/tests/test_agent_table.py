@@ -31,6 +31,19 @@ def test_the_names_of_a_purpose_make_a_group() -> None:
         names_for("training")
 
 
+def test_a_group_is_written_with_preferences_by_aiprefs_categories() -> None:
+    robots = build([GroupText(agents=["*"], preferences={"train-ai": False, "ai-use": False, "search": True})])
+    assert str(robots) == "User-agent: *\nContent-Usage: train-ai=n, ai-use=n, search=y\nDisallow:\n"
+    stated = robots.usage("/a", "MyBot")
+    assert [stated.preference(each) for each in ("search", "ai-input", "train-ai")] == [
+        "allowed",
+        "disallowed",
+        "disallowed",
+    ]
+    with pytest.raises(InvalidSetting, match="'ai-input' is not one of search, train-ai, ai-use"):
+        build([GroupText(agents=["*"], preferences={"ai-input": False})])
+
+
 def test_a_table_is_read_as_it_is_written() -> None:
     assert read_table(as_csv(known_agents())) == known_agents()
 

@@ -300,7 +300,7 @@ def test_applebot_follows_what_is_said_to_googlebot_where_nothing_is_said_to_it(
 
 
 def test_bing_keeps_to_the_crawl_delay_of_all_where_its_group_has_none() -> None:
-    """Said by Bing's program manager in 2018: default directives are ignored in bingbot's group, except Crawl-delay."""
+    """Said by a program manager of Bing's: default directives are ignored in bingbot's group, except Crawl-delay."""
     body = "User-agent: *\nCrawl-delay: 7\nDisallow: /s\n\nUser-agent: bingbot\nDisallow: /b\n"
     assert (parse(body, "bing").crawl_delay("bingbot"), parse(body).crawl_delay("bingbot")) == (7, None)
     assert parse(body, "bing").allowed("/s", "bingbot")

@@ -6,8 +6,8 @@ an agent that is named for the first time leaves the `*` group, so it takes a co
 Crawl-delay and preferences too; an agent that shares a group is given a new one.
 """
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from comity_robots import directives
 from comity_robots.dialects import Dialect
@@ -16,6 +16,7 @@ from comity_robots.errors import InvalidSetting
 from comity_robots.lines import Line
 from comity_robots.octets import octets
 from comity_robots.robots import Robots, parse
+from comity_robots.usage import aipref
 from comity_robots.values import Group
 
 NO_RULE = "Disallow:"  # forbids nothing
@@ -31,11 +32,13 @@ class GroupText:
         agents: product tokens, or `*`.
         rules: (allow, pattern) in the order in which they are written; without any, all is allowed.
         crawl_delay: seconds, or None for no such line.
+        preferences: AIPREF's category, such as `train-ai`, -> whether it is allowed; a Content-Usage line.
     """
 
     agents: Sequence[str]
     rules: Sequence[tuple[bool, str]] = ()
     crawl_delay: float | None = None
+    preferences: Mapping[str, bool] = field(default_factory=dict)
 
 
 def build(
@@ -93,6 +96,11 @@ def _group_text(group: GroupText) -> str:
         if not 0 <= group.crawl_delay < float("inf"):
             raise InvalidSetting(f"crawl_delay: {group.crawl_delay!r} is not a number of seconds")
         lines.append(f"Crawl-delay: {group.crawl_delay:.15g}")
+    if group.preferences:
+        if unknown := next((key for key in group.preferences if key not in aipref.VOCABULARY.keys), None):
+            raise InvalidSetting(f"preferences: {unknown!r} is not one of {', '.join(aipref.VOCABULARY.keys)}")
+        stated = (f"{key}={'y' if allowed else 'n'}" for key, allowed in group.preferences.items())
+        lines.append(f"Content-Usage: {', '.join(stated)}")
     # Without any rule a group would run into the next one; an empty Disallow forbids nothing (RFC 9309, 2.2.2).
     lines.extend(rule_line(allow, pattern) for allow, pattern in group.rules or ((False, ""),))
     return "".join(f"{line}\n" for line in lines)

@@ -40,7 +40,7 @@ class Dialect:
         fallback_agent: whose groups count where none names us, before those of `*`; empty for nobody (Applebot, which
             follows what is said to Googlebot: support.apple.com/119829).
         default_delay: whether a Crawl-delay of `*` counts where the groups that name us have none (Bing, by a program
-            manager's word of 2018 on "all the default directives will be ignored (except Crawl-Delay)").
+            manager's word on "all the default directives will be ignored (except Crawl-Delay)").
         precedence: which of the matching rules decides; `longest` counts octets of the normalised pattern.
         tie: which of equally ranked rules decides.
         path_form: how patterns and paths are made comparable. `rfc9309`: percent-encoded unreserved characters are
