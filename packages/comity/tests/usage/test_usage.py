@@ -70,7 +70,7 @@ def test_where_nothing_is_said_of_a_use_the_licence_is_named() -> None:
     robots = comity_robots.parse("License: https://example.com/l.xml\nUser-agent: *\nAllow: /\n")
     said = robots.usage("/a", "MyBot").explain("train-ai", unsaid="robots.txt says nothing about it")
     assert said == (
-        "train-ai: robots.txt says nothing about it, but see its licence: robots.txt line 1 names https://example.com/l.xml"
+        "train-ai: not stated here, but a licence may say it: robots.txt line 1 names https://example.com/l.xml"
     )
 
 

@@ -179,7 +179,7 @@ class Usage:
         unread = [each for each in self.statements if each.note and each.purpose in (purpose, "")]
         if not unread:
             named = "; ".join(f"{each.source} names {each.url}" for each in self.licences[:3] if each.applies)
-            return f"{unsaid}, but see its licence: {named}" if named else unsaid
+            return f"not stated here, but a licence may say it: {named}" if named else unsaid
         said = "; ".join(f"{each.source} says {each.text!r}, which does not count: {each.note}" for each in unread[:3])
         return f"unknown: {said}{'; and more' if len(unread) > 3 else ''}"
 
