@@ -16,8 +16,8 @@ NAMES = """
     AddressBlocked AsyncClient BadStatus CircuitOpen Client ClientSettings ComityError CrawlSettings CrawledPage
     Crawler Decision Dialect Expanded Expander FetchError InvalidJSON InvalidRecord InvalidSetting InvalidURL Match
     PageCrawler PaymentRequired PluginError Policy Postponed RenderingFailed Response Robots RobotsDisallowed
-    RobotsUnreachable Sink Source StorageError Timeout TooLarge TooManyRedirects UnwantedType crawl crawl_index_page
-    crawl_page crawl_pages load_settings parse
+    RobotsUnreachable Sink Source StorageError Timeout TooLarge TooManyRedirects UnwantedType check crawl
+    crawl_index_page crawl_page crawl_pages fetch load_settings parse
 """
 CLIENT = "check clear_cache close crawl_delay get get_many head inspect is_allowed policy retrieve settings stream"
 POLICY = """
@@ -84,6 +84,8 @@ def test_every_attribute_of_what_a_program_is_handed_is_described_in_the_documen
         comity.crawl_index_page,
         comity.parse,
         comity.load_settings,
+        comity.check,
+        comity.fetch,
         *(getattr(kind, name) for kind in (comity.Client, comity.AsyncClient) for name in CLIENT.split()
           if callable(getattr(kind, name, None))),
     ],

@@ -9,7 +9,7 @@ from comity_robots._lazy import lazy_exports
 _forms.register(__name__, __path__[0], _compiled.MODULES)
 
 if TYPE_CHECKING:
-    from comity.client import AsyncClient, Client
+    from comity.client import AsyncClient, Client, check, fetch
     from comity.configuration import load as load_settings
     from comity.crawler import (
         CrawledPage,
@@ -89,10 +89,12 @@ __all__ = [
     "TooLarge",
     "TooManyRedirects",
     "UnwantedType",
+    "check",
     "crawl",
     "crawl_index_page",
     "crawl_page",
     "crawl_pages",
+    "fetch",
     "load_settings",
     "parse",
 ]
@@ -105,7 +107,7 @@ _late = lazy_exports(
         " RobotsUnreachable StorageError Timeout TooLarge TooManyRedirects UnwantedType",
         "comity_robots": "Dialect Match Robots parse",
         "comity.policy": "Decision Policy",
-        "comity.client": "AsyncClient Client",
+        "comity.client": "AsyncClient Client check fetch",
         "comity.net": "ClientSettings Response",
         "comity.crawler": "crawl CrawlSettings CrawledPage Crawler Expanded Expander PageCrawler Sink Source"
         " crawl_index_page crawl_page crawl_pages",

@@ -223,6 +223,21 @@ def test_what_was_learned_can_be_inspected_without_io(site: Site) -> None:
     assert site.paths() == ["/robots.txt", "/robots.txt"]
 
 
+def test_one_question_and_one_page_need_no_client_and_keep_the_pace_together(site: Site) -> None:
+    site.set("/robots.txt", "User-agent: *\nDisallow: /no\nCrawl-delay: 0.2\n")
+    site.set("/a", "<title>A</title><p>Hello there.")
+    own = {"agent": "MyBot/1.0", "allow_addresses": ("127.0.0.0/8",), "min_interval": 0}
+    assert comity.check(site.url("/no"), **own).verdict == "disallowed_explicit"
+    assert comity.fetch(site.url("/a"), QUICK.with_changes(**own)).markdown == "Hello there.\n"
+    assert comity.check(site.url("/a"), **own).may_fetch
+    with pytest.raises(comity.RobotsDisallowed):
+        comity.fetch(site.url("/no"), **own)
+    assert site.paths().count("/robots.txt") == 1
+    assert min(site.intervals()) >= 0.2
+    with pytest.raises(TypeError, match="timeout"):
+        comity.check(site.url("/a"), timeout=3)
+
+
 @pytest.mark.parametrize("status", [404, 500])
 def test_a_site_without_a_file_is_inspected_as_one_without_groups(status: int, site: Site) -> None:
     site.set("/robots.txt", "User-agent: *\nDisallow: /\n", status=status)

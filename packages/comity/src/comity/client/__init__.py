@@ -7,9 +7,15 @@ from comity_robots._lazy import lazy_exports
 if TYPE_CHECKING:
     from comity.client.async_client import AsyncClient
     from comity.client.blocking_client import Client
+    from comity.client.shared import check, fetch
 
-__all__ = ["AsyncClient", "Client"]
+__all__ = ["AsyncClient", "Client", "check", "fetch"]
 
 __getattr__ = lazy_exports(
-    __name__, {"comity.client.async_client": "AsyncClient", "comity.client.blocking_client": "Client"}
+    __name__,
+    {
+        "comity.client.async_client": "AsyncClient",
+        "comity.client.blocking_client": "Client",
+        "comity.client.shared": "check fetch",
+    },
 )
