@@ -23,6 +23,12 @@ def registrable(host: str) -> str:
     return _suffixes().privatesuffix(name) or name
 
 
+def has_public_suffix(host: str) -> bool:
+    """Whether a host's name ends as the list says that names on the Internet do; `robots.txt` does not."""
+    suffix = _suffixes().publicsuffix(host, accept_unknown=False)
+    return suffix is not None and suffix != host
+
+
 @cache
 def _suffixes() -> "PublicSuffixList":
     from publicsuffixlist import PublicSuffixList

@@ -6,11 +6,14 @@ from pathlib import Path
 import click
 import pytest
 from click.testing import CliRunner
-from commands import comity, process
+from commands import ALLOW, comity, process
+from sites import Site
 
 from comity.cli import commands, terminal
 from comity.cli.app import SECTIONS, app
 from comity.cli.options import InSection
+
+FAST = {"COMITY_MIN_INTERVAL": "0.01"}
 
 HELLO = '''"""`comity hello`."""
 
@@ -72,6 +75,8 @@ def test_completion_is_printed_and_installed(shell: str, tmp_path: Path, monkeyp
         ("crawl --scope ho", {"host"}),
         ("check --dialect goo", {"google"}),
         ("check --purpose tr", {"train-ai"}),
+        ("check --agent Bingbot,gptb", {"Bingbot,GPTBot"}),
+        ("lint --select error,group-o", {"error,group-opens"}),
         ("crawl --format par", {"parquet"}),
         ("frontier s", {"show", "slow", "stop"}),
     ],
@@ -81,6 +86,37 @@ def test_commands_options_and_values_are_completed(typed: str, offered: set[str]
     variables["COMP_CWORD"] = str(len(typed.split()))
     told = process(variables=variables).stdout
     assert {line.partition(",")[2] for line in told.splitlines()} == offered
+
+
+def test_what_an_agent_may_not_fetch_of_a_site_s_sitemaps_is_listed(site: Site) -> None:
+    site.set("/robots.txt", f"User-agent: *\nDisallow: /no\nSitemap: {site.url('/index.xml')}\n")
+    locs = "".join(f"<url><loc>{site.url(path)}</loc></url>" for path in ("/a", "/no/1", "/no/2", "/b"))
+    elsewhere = "<url><loc>https://other.example/</loc></url>"
+    site.set("/pages.xml", f"<urlset>{locs}{elsewhere}</urlset>", content_type="application/xml")
+    names = "".join(f"<sitemap><loc>{site.url(path)}</loc></sitemap>" for path in ("/pages.xml", "/lost.xml"))
+    site.set("/index.xml", f"<sitemapindex>{names}</sitemapindex>", content_type="application/xml")
+    listed = comity("check", "--sitemap", site.url("/"), "--agent", "GPTBot", *ALLOW, environment=FAST)
+    assert listed.returncode == 2
+    assert [line.split()[1] for line in listed.stdout.splitlines()] == [site.url("/no/1"), site.url("/no/2")]
+    assert f"4 URLs in 3 sitemaps of {site.url('')}; 1 entries of other hosts were passed over" in listed.stderr
+    assert "/lost.xml was not read" in listed.stderr
+    assert sorted(site.paths()) == ["/index.xml", "/lost.xml", "/pages.xml", "/robots.txt"], "no page is fetched"
+    assert comity("check", "--sitemap", "--urls", "x", site.url("/")).returncode == 64
+
+
+@pytest.mark.parametrize("command", ["lint", "explain", "check", "inspect"])
+def test_a_site_is_named_by_its_address(command: str) -> None:
+    variables = {"COMITY_RESOLVE": '{"www.example.co.uk": "127.0.0.1"}', **FAST}
+    told = comity(command, "www.example.co.uk:9", *ALLOW, environment=variables)
+    assert (told.returncode, "https://www.example.co.uk:9/robots.txt" in told.stdout + told.stderr) == (3, True), told
+
+
+def test_a_file_that_is_not_there_is_no_site(tmp_path: Path) -> None:
+    for name in ("robots.txt", "old.robots"):
+        told = comity("lint", name, cwd=tmp_path)
+        assert (told.returncode, "No such file" in told.stderr) == (66, True)
+    (tmp_path / "example.com").write_text("User-agent: *\nDisallow: /\n")
+    assert "example.com:" in comity("lint", "example.com", cwd=tmp_path).stdout
 
 
 def test_each_command_has_a_manual_page_with_its_options(tmp_path: Path) -> None:

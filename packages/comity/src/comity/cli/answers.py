@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from comity import client
 from comity.cli.exits import Exit
-from comity.cli.input_files import named, read
+from comity.cli.input_files import named, read, site_url
 from comity.cli.options import loaded
 from comity.cli.terminal import error_line
 from comity.errors import InvalidURL
@@ -31,16 +31,24 @@ def policies_of(agent: tuple[str, ...], **options: Any) -> tuple[list[Policy], C
 
 
 def answers(
-    targets: Sequence[str], policies: Sequence[Policy], settings: ClientSettings, robots: Path | None
+    targets: Iterable[str],
+    policies: Sequence[Policy],
+    settings: ClientSettings,
+    robots: Path | None,
+    *,
+    asking: "client.Client | None" = None,
 ) -> Iterator[Answer]:
     """Yield the verdict on each URL for each agent, in order; a text that is not a URL yields its error. Each site's
-    robots.txt is fetched once, under the first agent's name."""
+    robots.txt is fetched once, under the first agent's name, by `asking` where that is given."""
     file = None if robots is None else (named(robots), 200, read(robots))
     noted: set[str] = set()
-    with client.Client(policies[0], settings) if file is None else nullcontext() as asking:
+    opened = client.Client(policies[0], settings) if file is None and asking is None else nullcontext(asking)
+    with opened as asking:
         for given in targets:
             # An argument's byte that is not UTF-8 comes as a lone surrogate: U+FFFD in all that is said of it.
             target = given.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+            if robots is None:
+                target = site_url(target) or target
             path = target if robots is not None and target.startswith("/") and not target.startswith("//") else ""
             try:
                 url = urls.normalise(f"{_ANY}{path}" if path else target)

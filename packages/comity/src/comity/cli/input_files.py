@@ -12,6 +12,7 @@ from comity_pages import urls
 
 MAX_WRONG_LINES_SHOWN: Final = 3  # wrong lines of a list
 _URL: Final = re.compile(r"https?:/", re.IGNORECASE)
+_SITE: Final = re.compile(r"(?:[a-z0-9_-]{1,63}\.){1,20}[a-z][a-z0-9-]{1,62}(?::\d{1,5})?(?:[/?]|\Z)", re.IGNORECASE)
 
 
 def check_stdin_once(files: Sequence[Path]) -> None:
@@ -65,6 +66,17 @@ def urls_in(file: Path) -> list[str]:
         more = f"; and {len(wrong) - MAX_WRONG_LINES_SHOWN:,} more" if len(wrong) > MAX_WRONG_LINES_SHOWN else ""
         raise InvalidURL(f"{named(file)}: {'; '.join(wrong[:MAX_WRONG_LINES_SHOWN])}{more}")
     return found
+
+
+def site_url(target: str) -> str | None:
+    """Return the URL that an address without scheme stands for, `example.com/a` for instance; None where it is none, or
+    names a file that is there. Its last label must be a public suffix, so that no file that is not there is one."""
+    if _SITE.match(target) is None or is_file(target) or is_folder(target):
+        return None
+    from comity.domains import has_public_suffix
+
+    url = f"https://{target}"
+    return url if has_public_suffix(urls.host(url)) else None
 
 
 def is_folder(target: str) -> bool:

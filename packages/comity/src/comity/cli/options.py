@@ -2,7 +2,7 @@
 settings."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from copy import copy
 from functools import partial
 from pathlib import Path
@@ -114,15 +114,25 @@ class _SettingOption(click.Option):
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> "list[CompletionItem]":
         """Complete the values of a setting in a shell."""
-        from click.shell_completion import CompletionItem
-
         from comity.configuration import every_setting
         from comity_robots.dialects import DIALECTS
 
+        if self.name == "agent":
+            from comity_robots.agent_table import known_agents
+
+            return completed([each.name for each in known_agents()], incomplete)
         hint = every_setting()[str(self.name)].hint
         inner = get_args(hint)[0] if get_origin(hint) is tuple else hint
         values = DIALECTS if self.name == "dialect" else [each for each in get_args(inner) if isinstance(each, str)]
-        return [CompletionItem(each) for each in values if each.startswith(incomplete)]
+        return completed(values, incomplete)
+
+
+def completed(values: Iterable[str], incomplete: str) -> "list[CompletionItem]":
+    """Return the values that begin with what was typed after the last comma, in whatever case."""
+    from click.shell_completion import CompletionItem
+
+    before, comma, last = incomplete.rpartition(",")
+    return [CompletionItem(f"{before}{comma}{each}") for each in values if each.lower().startswith(last.lower())]
 
 
 def option_for(setting: str, *names: str, **more: Any) -> Callable[[Command], Command]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from comity import client
 from comity.cli import input_files
+from comity.cli.terminal import error_line
 from comity.errors import RobotsUnreachable
 from comity_pages import urls
 from comity_robots import Robots, parse
@@ -38,6 +39,9 @@ def read_all(targets: Sequence[str], configuration: "Configuration") -> list[Sou
 def _of(target: str, configuration: "Configuration") -> Source:
     if _URL.match(target):
         return _of_site(target, configuration)
+    if (site := input_files.site_url(target)) is not None:
+        error_line(f"{target} is no file: taken for {site}")
+        return _of_site(site, configuration)
     robots = parse(input_files.read(Path(target)), configuration.policy.dialect)
     return Source(target, robots, None if target == "-" else Path(target))
 

@@ -2,6 +2,9 @@
 
 import json
 import sys
+from collections.abc import Iterable
+from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import Any, Final
 
@@ -10,10 +13,11 @@ import click
 from comity.cells import escape_formula
 from comity.cli.answers import Answer, answers, exit_code, policies_of, truncation_note
 from comity.cli.exits import Exit
-from comity.cli.input_files import lines_in
+from comity.cli.input_files import lines_in, site_url
 from comity.cli.options import FILE, JUDGING, argument, command, option
 from comity.cli.terminal import error_line, print_out
 from comity.errors import InvalidURL
+from comity_pages.urls import normalise
 
 _COLUMNS: Final = ("url", "agent", "answer", "why", "verdict", "line", "rule", "robots_sha256", "robots_at", "delay")
 _COLOURS: Final = {"allowed": "green", "disallowed": "red", "unreachable": "yellow"}
@@ -22,6 +26,7 @@ _COLOURS: Final = {"allowed": "green", "disallowed": "red", "unreachable": "yell
 @command("Check URLs")
 @argument("url", "[URL|PATH]...")
 @option("--urls", "FILE", "Check the URLs in FILE too: one per line, or a sitemap ('-': standard input).", type=FILE)
+@option("--sitemap", None, "List which URLs in the site's sitemaps may not be fetched.")
 @JUDGING
 @option("--csv as_csv", None, "Print a table as CSV.")
 @option("--json as_json", None, "Print a line of JSON for each URL.")
@@ -29,6 +34,7 @@ _COLOURS: Final = {"allowed": "green", "disallowed": "red", "unreachable": "yell
 def check(
     url: tuple[str, ...],
     urls: Path | None,
+    sitemap: bool,
     robots: Path | None,
     as_csv: bool,
     as_json: bool,
@@ -37,7 +43,8 @@ def check(
 ) -> Exit:
     """Check whether URLs may be fetched.
 
-    With --robots a path such as /private will do. Several --agent give an answer for each. Exit code 0: all allowed,
+    With --robots a path such as /private will do. With --sitemap the sites are named, and those of their URLs listed
+    that an agent may not fetch. Several --agent give an answer for each. Exit code 0: all allowed,
     2: one is not, 3: a robots.txt is unreachable, 64: one is not a URL.
     """
     if as_csv and as_json:
@@ -46,8 +53,18 @@ def check(
         raise click.UsageError("no URL given: name some, or a file of them with --urls")
     if str(urls) == str(robots) == "-":
         raise click.UsageError("--urls and --robots cannot both read standard input")
+    if sitemap and (urls is not None or robots is not None):
+        raise click.UsageError("--sitemap reads the sitemaps that sites name: leave out --urls and --robots")
     policies, client = policies_of(**options)
-    targets = (*url, *(lines_in(urls).values() if urls is not None else ()))
+    targets: Iterable[str] = (*url, *(lines_in(urls).values() if urls is not None else ()))
+    asking = None
+    if sitemap:
+        from comity.cli.listed import MAX_SITEMAP_BYTES, listed_urls  # late: few ask for it
+        from comity.client import Client
+
+        larger = replace(client, max_body=max(client.max_body, MAX_SITEMAP_BYTES))
+        asking = click.get_current_context().with_resource(Client(policies[0], larger))
+        targets = chain.from_iterable(listed_urls(asking, normalise(site_url(each) or each)) for each in url)
     if as_csv:
         import csv  # late: few ask for a table
 
@@ -56,13 +73,15 @@ def check(
     judged: list[str] = []
     noted: set[str] = set()
     width = max(len(policy.agent) for policy in policies)
-    for each in answers(targets, policies, client, robots):
+    for each in answers(targets, policies, client, robots, asking=asking):
         row = _row(each)
         result = None if isinstance(each, InvalidURL) else each[1]
         if result is not None and (words := truncation_note(result)) and result.url not in noted:
             noted.add(result.url)
             error_line(f"{result.url}: {words}")
         judged.append(row["answer"])
+        if sitemap and row["answer"] == "allowed":
+            continue
         if as_json:
             print(json.dumps(row), flush=True)
         elif as_csv:

@@ -12,7 +12,7 @@ import click
 
 from comity import client
 from comity.cli.exits import Exit
-from comity.cli.input_files import is_file, is_folder, read
+from comity.cli.input_files import is_file, is_folder, read, site_url
 from comity.cli.options import JSON, PRESET, READING, STORE, argument, command, loaded, option
 from comity.cli.terminal import print_json, print_out, report_missing
 from comity.identity.practices import practices
@@ -59,7 +59,8 @@ def inspect(url: tuple[str, ...], ourselves: bool, store: str | None, as_json: b
         return _practices(loaded(**options), as_json=as_json)
     import asyncio
 
-    found = asyncio.run(_asked([urls.normalise(target) for target in url], loaded(**options)))
+    targets = [urls.normalise(site_url(target) or target) for target in url]
+    found = asyncio.run(_asked(targets, loaded(**options)))
     _show(found, _site_in_words, as_json=as_json)
     unreachable = any(each["decision"]["verdict"] == "unknown_unreachable" for each in found)
     return Exit.NOT_READY if unreachable else Exit.DONE

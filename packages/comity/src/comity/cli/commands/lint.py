@@ -4,11 +4,13 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
+
+import click
 
 from comity.cli.exits import Exit
 from comity.cli.input_files import check_stdin_once
-from comity.cli.options import JSON, READING, argument, command, loaded, option, refuse
+from comity.cli.options import JSON, READING, argument, command, completed, loaded, option, refuse
 from comity.cli.robots_files import Source, annotation, read_all
 from comity.cli.terminal import count_noun, error_line, print_err, print_json, print_out
 from comity.errors import ComityError, InputError, InvalidSetting, InvalidURL, RobotsUnreachable
@@ -17,6 +19,9 @@ from comity.frontier.durable import writing_to
 from comity_robots import Robots, parse
 from comity_robots.lint import CODES, SEVERITIES, Finding, collapsed, fixed
 
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
 _MAX_FIX_ROUNDS: Final = 10  # a fix may show what another one hid
 _LEVELS: Final = {"error": "error", "warning": "warning", "info": "note"}  # SARIF's
 _COLOURS: Final = {"error": "red", "warning": "yellow", "info": "cyan"}
@@ -24,11 +29,18 @@ _LINES_SHOWN: Final = 10
 Found = list[tuple[Source, tuple[Finding, ...]]]
 
 
+def _complete_code(_: click.Context, __: click.Parameter, incomplete: str) -> "list[CompletionItem]":
+    return completed([*CODES, *SEVERITIES], incomplete)
+
+
 @command("Write a robots.txt")
-@argument("target", "FILE|URL...")
+@argument("target", "FILE|SITE...")
 @option("--format form", ("text", "github", "sarif", "json"), "How findings are printed.", otherwise="text")
-@option("--select", "CODE", "Only these findings: codes, error, warning or info.", multiple=True)
-@option("--ignore", "CODE", "All but these findings.", multiple=True)
+@option(
+    "--select", "CODE", "Only these findings: codes, error, warning or info.",
+    multiple=True, shell_complete=_complete_code,
+)  # fmt: skip
+@option("--ignore", "CODE", "All but these findings.", multiple=True, shell_complete=_complete_code)
 @option("--fail-on", (*SEVERITIES, "never"), "The least severity that makes the exit code 2.", default="error")
 @option("--fix", None, "Write fixes after which every parser reads the same.")
 @option("--unsafe-fixes", None, "Write all fixes, those that change what is read too.")
@@ -47,8 +59,8 @@ def lint(
 ) -> Exit:
     """Find mistakes in robots.txt files.
 
-    A file, the URL of a site, or '-' for standard input. Exit code 2: there are errors (see --fail-on), 3: a site could
-    not be reached.
+    A file, the address of a site, or '-' for standard input. Exit code 2: there are errors (see --fail-on), 3: a site
+    could not be reached.
     """
     if form not in (None, "json"):
         refuse(f"has no effect with --format {form}", "as_json")
