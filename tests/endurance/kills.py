@@ -126,10 +126,11 @@ def _json_lines(folder: Path) -> Iterator[tuple[str, str]]:
 
 
 def _files(folder: Path) -> Iterator[tuple[str, str]]:
+    folder /= "files"
     yield from _json_lines(folder)
     with (folder / "pages.jsonl").open(encoding="utf-8") as lines:
         index = {record["file"]: record["bytes"] for record in map(json.loads, lines)}
-    there = {path.relative_to(folder).as_posix(): path.stat().st_size for path in (folder / "files").rglob("*~*")}
+    there = {path.relative_to(folder).as_posix(): path.stat().st_size for path in folder.rglob("*~*")}
     for name in set(index.items()) ^ set(there.items()):
         raise ValueError(f"index and files disagree: {name}")
 
@@ -157,9 +158,9 @@ def _parquet(folder: Path) -> Iterator[tuple[str, str]]:
     from pyarrow import parquet
 
     for channel in CHANNELS:
-        for part in folder.glob(f"{channel}-*.parquet"):
+        for part in folder.glob(f"{channel}/*.parquet"):
             yield from ((channel, url) for url in parquet.read_table(part, columns=["url"])["url"].to_pylist())
-    if left := [*folder.glob("*.journal"), *folder.glob("*.tmp")]:
+    if left := list(folder.glob(".export.new")):
         raise ValueError(f"left over: {left}")
 
 

@@ -18,7 +18,7 @@ def crawled(folder: Path, *words: str) -> "subprocess.CompletedProcess[str]":
     return comity("crawl", *words, "-o", str(folder / "out"), "--delay", "0", *ALLOW, "--quiet", cwd=folder)
 
 
-FORMATS = ("jsonl", "jsonl.gz", "sqlite", "warc", "files", "markdown")
+FORMATS = ("jsonl", "jsonl.gz", "warc", "files", "markdown")
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ from comity.audit.url_status import explain_url, explain_urls
 from comity.crawler.output.reader import CHECKED
 from comity.errors import InvalidSetting
 
-FORMATS = ("jsonl", "jsonl.gz", "jsonl.zst", "sqlite", "parquet", "warc", "files")
+FORMATS = ("jsonl", "jsonl.gz", "jsonl.zst", "warc", "files")
 
 
 def crawl(site: Site, folder: Path, *words: str, url: str | None = "/") -> str:
@@ -468,4 +468,3 @@ def test_a_parquet_folder_has_the_schema_where_nothing_was_written(site: Site, t
     pages = parquet.read_table(tmp_path / "pages")
     assert str(pages.schema.field("fetched_at").type) == "timestamp[ms, tz=UTC]"
     assert pages.column("url").to_pylist() == [site.url("/")]
-    assert not list(tmp_path.glob("*.journal"))

@@ -82,7 +82,7 @@ def test_urls_are_found_by_state_and_by_a_part_of_the_url_or_of_the_reason(shop:
     assert paths(sought="\\") == set()
 
 
-@pytest.mark.parametrize("form", ["warc", "sqlite", "jsonl.gz"])
+@pytest.mark.parametrize("form", ["warc", "jsonl.gz"])
 def test_of_an_output_that_is_not_in_json_lines_the_ledger_tells(shop: Site, tmp_path: Path, form: str) -> None:
     crawl(shop, tmp_path, "--format", form)
     found = {each.url: each for each in everything(tmp_path)}

@@ -16,8 +16,10 @@ from sites import Site
 from comity import ClientSettings, Crawler, Policy, Response
 from comity.crawler import Expanded
 from comity.crawler.output.columns import COLUMNS, ColumnType
-from comity.crawler.output.runner import FORMATS, make
+from comity.crawler.output.formats import FORMATS
 from comity.crawler.output.sink import CHANNELS
+from comity.crawler.storage.export import export
+from comity.crawler.storage.open_crawl import open_output
 
 PAGE = (Path(__file__).parents[4] / "docs" / "output.md").read_text(encoding="utf-8")
 TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,3})?Z")
@@ -147,15 +149,8 @@ def test_json_lines_have_the_keys_that_the_page_names_in_every_record(written: P
 def test_columns_hold_what_json_lines_hold(written: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
     parquet = pytest.importorskip("pyarrow.parquet", reason="pip install 'comity[parquet]'")
     outputs = {form: tmp_path_factory.mktemp(form) for form in ("sqlite", "parquet")}
-    for form, folder in outputs.items():
-        sink = make(form)
-        sink.open(folder, None)
-        for channel in CHANNELS:
-            for record in lines(written)[channel]:
-                sink.add(channel, record)
-        sink.flush(final=True)
-        sink.flush(final=False)
-        sink.close()
+    export(open_output(written), "sqlite", str(outputs["sqlite"] / "crawl.sqlite"))
+    export(open_output(written), "parquet", str(outputs["parquet"]))
     with closing(sqlite3.connect(outputs["sqlite"] / "crawl.sqlite")) as db:
         db.row_factory = sqlite3.Row
         for channel, records in lines(written).items():

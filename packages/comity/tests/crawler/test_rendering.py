@@ -820,8 +820,8 @@ def test_every_format_keeps_the_page_as_served_and_as_rendered(shop: Site, tmp_p
     shell = b"<title>Loading</title>"
     match form:
         case "files":
-            (page,) = rows(tmp_path, "pages")
-            assert shell in (tmp_path / page["file"]).read_bytes()
+            (page,) = rows(tmp_path / "files", "pages")
+            assert shell in (tmp_path / "files" / page["file"]).read_bytes()
             assert "<title>Page home</title>" in page["body"]
         case "warc":
             from warcio.archiveiterator import ArchiveIterator

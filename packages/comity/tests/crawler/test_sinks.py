@@ -7,8 +7,8 @@ import random
 import shutil
 import sqlite3
 import tempfile
-import tracemalloc
 from collections import Counter
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
 from pathlib import Path
@@ -30,13 +30,18 @@ from comity import Crawler, InvalidSetting, Policy, StorageError
 from comity.crawler import Sink
 from comity.crawler.output import lines
 from comity.crawler.output import parquet as parquet_output
-from comity.crawler.output.formats import FORMATS
+from comity.crawler.output.formats import EXPORTS, FORMATS, LOGS
+from comity.crawler.output.reader import StoredRecord
 from comity.crawler.output.runner import SinkRunner, make, read_back
+from comity.crawler.output.sink import Channel
+from comity.crawler.output.source import Source, SourcePart
+from comity.crawler.output.warc import Warc
 from comity.frontier.sqlite.store import Frontier
 
 QUICK = Policy(min_interval=0, backoff=0.05, allow_addresses=("127.0.0.0/8",))
 NEEDS = {"warc": "warcio", "wacz": "warcio", "parquet": "pyarrow"}
 every_format = pytest.mark.parametrize("form", first_of(*FORMATS))
+every_log = pytest.mark.parametrize("form", first_of(*LOGS))
 
 
 @pytest.fixture(autouse=True)
@@ -98,20 +103,12 @@ def add_page(sink: Sink, number: int) -> tuple[str, bytes]:
     return url, body.encode()
 
 
-SMALL: dict[str, dict[str, int]] = {
-    "warc": {"roll": 2000},
-    "wacz": {"roll": 2000},
-    "parquet": {"roll": 4000, "group": 1200},
-}
-
-
 def small(form: str) -> Sink:
     """A sink whose files roll early."""
-    sink = make(form)
-    return type(sink)(**SMALL[form]) if form in SMALL else sink
+    return Warc(roll=2000) if form == "warc" else make(form)
 
 
-@every_format
+@every_log
 @pytest.mark.parametrize("final", [False, True])
 def test_what_was_committed_is_read_back_without_what_was_written_later(form: str, final: bool, tmp_path: Path) -> None:
     sink, urls = small(form), []
@@ -141,7 +138,7 @@ STEPS = st.lists(
 IN_A_NEW_FILE = [("add", 6), ("commit", False), ("add", 1), ("cut", 12)]  # one that was never committed
 
 
-@every_format
+@every_log
 @examples(40)
 @example(steps=IN_A_NEW_FILE)
 @given(steps=STEPS)
@@ -153,9 +150,7 @@ def test_a_kill_at_any_moment_leaves_exactly_what_was_committed(form: str, steps
 
 
 @pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="needs Linux")
-@pytest.mark.parametrize(
-    "form", first_of(*(form for form in FORMATS if form != "sqlite"))
-)  # that syncs where we cannot see it
+@every_log
 @examples(60)
 @example(steps=IN_A_NEW_FILE)
 @given(steps=STEPS)
@@ -248,7 +243,7 @@ def test_a_full_disk_stops_the_crawl_and_it_goes_on_when_there_is_room(form: str
     site.link("/", *bodies)
     for path, body in bodies.items():
         site.set(path, body, content_type="text/plain")
-    if form in ("files", "markdown"):  # one page is too large for the limit, as one write may be too large for the disk
+    if form == "markdown":  # one page is too large for the limit, as one write may be too large for the disk
         site.set("/7", "x" * 900_000, content_type="text/plain")
     words = ["crawl", "-o", str(tmp_path), "--delay", "0.01", "--allow-address", "127.0.0.0/8", "--format", form]
     with no_room_beyond(800 * 1024):
@@ -261,9 +256,7 @@ def test_a_full_disk_stops_the_crawl_and_it_goes_on_when_there_is_room(form: str
     assert READERS[form](tmp_path).urls == sorted([site.url("/"), *(site.url(path) for path in bodies)])
 
 
-@pytest.mark.parametrize(
-    "form", first_of(*(form for form in FORMATS if form != "parquet"))
-)  # its parts are not opened again
+@every_log
 def test_output_changed_from_outside_is_noticed(form: str, site: Site, tmp_path: Path) -> None:
     site.link("/")
     crawl(tmp_path, site.url("/"), sink=form)
@@ -306,8 +299,8 @@ FOREIGN = {
     "jsonl.zst": ("pages.jsonl.zst", "changes.jsonl.zst", "ledger.jsonl"),
     "warc": ("crawl-00001.warc.gz", "crawl-00007.warc.gz", "ledger.jsonl"),
     "wacz": ("crawl-00001.warc.gz", "crawl.wacz", "ledger.jsonl"),
-    "parquet": ("pages/00001.parquet", "pages/00001.journal", "traps-2024.csv"),
-    "sqlite": ("crawl.sqlite", "ledger.jsonl"),
+    "parquet": ("pages/00001.parquet", "traps.jsonl"),
+    "sqlite": ("crawl.sqlite", "crawl.sqlite.export.json"),
     "files": ("pages.jsonl", "files/thesis.txt"),
     "markdown": ("pages.jsonl", "files/thesis.txt"),
 }
@@ -339,30 +332,24 @@ def test_files_of_nobodys_format_and_empty_ones_are_no_hindrance(site: Site, tmp
     assert (tmp_path / "notes.txt").read_text() == (tmp_path / "crawl.sqlite").read_text() == "precious"
 
 
-@pytest.mark.parametrize("form", ["parquet"])
-def test_parquet_makes_a_part_for_so_many_bytes_not_for_each_commit(form: str, tmp_path: Path) -> None:
-    parquet = pytest.importorskip("pyarrow.parquet")
-    sink = small(form)
-    sink.open(tmp_path, None)
-    for number in range(30):
-        add_page(sink, number)
-        sink.flush(final=False)
-    assert len(list(tmp_path.glob("pages/*.parquet"))) <= 9
-    assert len(list(tmp_path.glob("pages-*.journal"))) <= 2
-    assert sink.pending == 0
-    sink.flush(final=True)
-    sink.flush(final=False)
-    sink.close()
-    parts = sorted(tmp_path.glob("pages/*.parquet"))
-    assert [row for part in parts for row in parquet.read_table(part)["url"].to_pylist()] == [
-        f"http://example.com/{number}" for number in range(30)
-    ]
+def exported(form: str, folder: Path, *records: tuple[Channel, dict[str, Any]], **given: Any) -> None:
+    """What an export makes of some records, as `--format` names it."""
+
+    def read_back(*, channels: Sequence[Channel]) -> Iterator[StoredRecord]:
+        for number, (channel, record) in enumerate(records, 1):
+            if channel in channels:
+                yield StoredRecord(channel, "log", number, dict(record))
+
+    export = EXPORTS[form]
+    part = SourcePart(folder, "", "jsonl", {}, 0, {}, read_back)
+    folder.mkdir(exist_ok=True)
+    export.writer(form)(Source("title", [part], **given), folder / (export.place or "made"))
+    for path in folder.glob("made/*"):
+        path.rename(folder / path.name)
 
 
 @pytest.mark.parametrize("form", ["parquet", "sqlite"])
 def test_a_record_that_fits_no_column_is_kept_all_the_same(form: str, tmp_path: Path) -> None:
-    sink = make(form)
-    sink.open(tmp_path, None)
     odd = {
         "url": "http://a.example/\udce9",
         "status": "odd",
@@ -370,10 +357,7 @@ def test_a_record_that_fits_no_column_is_kept_all_the_same(form: str, tmp_path: 
         "new": [1, {"a": None}],
         "body": "b\0",
     }
-    sink.add("pages", odd)
-    sink.add("records", {"url": "http://a.example/", "record": {"price": 3.5}})
-    sink.flush(final=True)
-    sink.close()
+    exported(form, tmp_path, ("pages", odd), ("records", {"url": "http://a.example/", "record": {"price": 3.5}}))
     (page,), (record,) = rows(form, tmp_path, "pages"), rows(form, tmp_path, "records")
     assert page["url"] == "http://a.example/\ufffd"
     assert (page["status"], page["body"]) == (None, "b\0")
@@ -391,17 +375,8 @@ MADE: list[Any] = [
 
 
 @pytest.mark.parametrize("form", ["parquet", "sqlite"])
-@pytest.mark.parametrize("runs", [1, 4])
-def test_the_flat_fields_of_an_expander_are_columns_whenever_they_turn_up(form: str, runs: int, tmp_path: Path) -> None:
-    marker = None
-    for run in range(runs):  # each ends with a part of its own
-        sink = small(form)
-        sink.open(tmp_path, marker)
-        for made in MADE[run : run + 1] if runs > 1 else MADE:
-            sink.add("records", {"url": "http://a.example/", "record": made})
-        marker = json.loads(json.dumps(sink.flush(final=True)))
-        sink.flush(final=False)
-        sink.close()
+def test_the_flat_fields_of_an_expander_are_columns_whenever_they_turn_up(form: str, tmp_path: Path) -> None:
+    exported(form, tmp_path, *(("records", {"url": "http://a.example/", "record": made}) for made in MADE))
     with closing(reader(form, tmp_path)) as db:
         names = 'name, price, new, CAST(stock AS TEXT), "a ""b"" c", big'  # SQLite may keep numbers beside texts
         found = db.execute(f"SELECT {names} FROM {table(form, tmp_path, 'records')}").fetchall()
@@ -411,23 +386,19 @@ def test_the_flat_fields_of_an_expander_are_columns_whenever_they_turn_up(form: 
         ("cap", None, False, "many", None, str(2**70)),
         (None, None, None, None, None, None),
     ]
-    parts = range(1, runs + 1) if form == "parquet" else [1]
-    kept = [json.loads(row["record"]) for part in parts for row in rows(form, tmp_path, "records", part)]
+    kept = [json.loads(row["record"]) for row in rows(form, tmp_path, "records")]
     assert kept == MADE, "each is there whole"
     assert not {"sizes", "deep", "Price", "note"} & set(rows(form, tmp_path, "records")[0])
 
 
-def test_pandas_reads_a_column_of_an_expander_from_all_parts(tmp_path: Path) -> None:
+def test_pandas_reads_a_column_of_an_expander_from_all_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pandas = pytest.importorskip("pandas")
     need("parquet")
-    sink = small("parquet")
-    sink.open(tmp_path, None)
-    for number in range(60):  # parts and row groups of a few records each
-        made = {"n": number, "late": f"{number}"} if number > 40 else {"n": number}
-        sink.add("records", {"url": f"http://a.example/{number}", "record": made | {"text": "x" * 200}})
-        sink.flush(final=number == 59)
-    sink.flush(final=False)
-    sink.close()
+    monkeypatch.setattr(parquet_output, "MAX_PART_BYTES", 4000)
+    monkeypatch.setattr(parquet_output, "MAX_GROUP_BYTES", 1200)
+    made = [{"n": number, "text": "x" * 200, **({"late": f"{number}"} if number > 40 else {})} for number in range(60)]
+    records = ({"url": f"http://a.example/{each['n']}", "record": each} for each in made)
+    exported("parquet", tmp_path, *(("records", record) for record in records))
     assert len(list(tmp_path.glob("records/*.parquet"))) > 3
     frame = pandas.read_parquet(tmp_path / "records")
     assert list(frame["n"]) == list(range(60))
@@ -436,12 +407,8 @@ def test_pandas_reads_a_column_of_an_expander_from_all_parts(tmp_path: Path) -> 
 
 @pytest.mark.parametrize("form", ["parquet", "sqlite"])
 def test_a_record_of_very_many_fields_has_columns_for_a_hundred(form: str, tmp_path: Path) -> None:
-    sink = make(form)
-    sink.open(tmp_path, None)
     made = {f"field {number}": number for number in range(1000)}
-    sink.add("records", {"url": "http://a.example/", "record": made})
-    sink.flush(final=True)
-    sink.close()
+    exported(form, tmp_path, ("records", {"url": "http://a.example/", "record": made}))
     (row,) = rows(form, tmp_path, "records")
     assert sum(name.startswith("field ") for name in row) == 100
     assert json.loads(row["record"]) == made
@@ -473,11 +440,11 @@ def table(form: str, folder: Path, channel: str) -> str:
     return f"'{folder}/{channel}/*.parquet'" if form == "parquet" else channel
 
 
-def rows(form: str, folder: Path, channel: str, part: int = 1) -> list[dict[str, Any]]:
+def rows(form: str, folder: Path, channel: str) -> list[dict[str, Any]]:
     if form == "parquet":
         import pyarrow.parquet
 
-        found: list[dict[str, Any]] = pyarrow.parquet.read_table(folder / channel / f"{part:05}.parquet").to_pylist()
+        found: list[dict[str, Any]] = pyarrow.parquet.read_table(folder / channel).to_pylist()
         return found
     with closing(sqlite3.connect(folder / "crawl.sqlite")) as db:
         db.row_factory = sqlite3.Row
@@ -512,21 +479,3 @@ def test_json_lines_are_the_same_whoever_writes_them(record: dict[str, Any]) -> 
 def test_a_text_in_utf_8_makes_the_same_line_as_the_text(record: dict[str, Any], text: str) -> None:
     plain = lines.line({"url": "", **record, "body": text}, "pages")
     assert lines.line({"url": "", **record, "body": text.encode()}, "pages") == plain
-
-
-def test_a_value_that_a_part_of_parquet_repeats_is_held_few_times(tmp_path: Path) -> None:
-    """A file of 12 kB, with one value of 8 MB in each of a thousand rows, took 6.5 GB."""
-    pa, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
-    rows, schema = 2_000, parquet_output.Parquet()._schema("pages")
-    columns = {field.name: pa.nulls(rows, field.type) for field in schema}
-    columns["title"] = pa.DictionaryArray.from_arrays(pa.array([0] * rows, pa.int32()), ["a" * 200_000])
-    (tmp_path / "pages").mkdir()
-    parquet.write_table(pa.table(columns), tmp_path / "pages" / "00001.parquet")
-    tracemalloc.start()
-    try:
-        count = sum(1 for _ in parquet_output.read_back(tmp_path))
-        _, most = tracemalloc.get_traced_memory()
-    finally:
-        tracemalloc.stop()
-    assert count == rows
-    assert most < 50_000_000

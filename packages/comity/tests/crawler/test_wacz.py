@@ -119,13 +119,3 @@ def test_a_seal_is_packed_with_what_it_seals(crawled: Path) -> None:
     files = opened(crawled)
     assert files["logs/seal.json"] == (crawled / "out" / "seal.json").read_bytes()
     assert "logs/seal.json" in {each["path"] for each in json.loads(files["datapackage.json"])["resources"]}
-
-
-def test_a_run_that_broke_off_leaves_no_package(tmp_path: Path) -> None:
-    from comity.crawler.output.wacz import Wacz
-
-    sink = Wacz()
-    sink.open(tmp_path, None)
-    sink.flush(final=False)
-    sink.close()
-    assert not (tmp_path / "crawl.wacz").exists()

@@ -187,5 +187,7 @@ def is_blocked(crawler: Crawler) -> bool:
 def _where(crawler: Crawler, channel: str) -> str:
     if crawler.format not in FORMATS:
         return crawler.format
-    parts = "shard-*/" if crawler.is_sharded else ""
-    return parts + FORMATS[crawler.format].where.format(channel)
+    form = FORMATS[crawler.format]
+    if form.export is not None:
+        return form.export.where.format(channel)
+    return ("shard-*/" if crawler.is_sharded else "") + form.where.format(channel)

@@ -1,5 +1,6 @@
 """The crawl as who starts it sees it: with what it is made, how it is told to stop, how it stands and how it ended."""
 
+import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from pathlib import Path
@@ -18,6 +19,7 @@ from comity.crawler.run.local_crawl import LocalCrawl
 from comity.crawler.run.run import End, Run
 from comity.crawler.run.run_config import Listeners, RunConfig
 from comity.crawler.storage.crawl import RunStorage
+from comity.crawler.storage.export import export_at_end
 from comity.crawler.storage.folder import FolderStorage
 from comity.errors import InvalidSetting, check_type
 from comity.net import ClientSettings
@@ -131,7 +133,7 @@ class Crawler:
             self._crawl: LocalCrawl | ShardedCrawl = ShardedCrawl(config, begun.manifest, workers, in_store)
         else:
             self._crawl = self._local = LocalCrawl(config)
-        self._seeds = config.seeds
+        self._seeds, self._store_url = config.seeds, workers.store
 
     def stop(self) -> None:
         """Start nothing new on this machine; what is under way is finished and written."""
@@ -213,7 +215,8 @@ class Crawler:
         on_begin: Callable[[], None] | None = None,
         pace_with: "AsyncClient | None" = None,
     ) -> Stats:
-        """Crawl until nothing is left, a limit is reached or `stop` was called.
+        """Crawl until nothing is left, a limit is reached or `stop` was called; then what the format names is made of
+        the log.
 
         Args:
             on_page: told of each page once it is committed; as on_record, by a crawl in this process.
@@ -228,4 +231,5 @@ class Crawler:
         listeners = Listeners(page=on_page, records=heard, begin=on_begin)
         with nullcontext() if hook is None else hook.told_end(self.folder, lambda: self.stats):
             await self._crawl.run(listeners, None if pace_with is None else pace_with._session)
+            await asyncio.to_thread(export_at_end, self.folder, self.format, self._store_url)
         return self.stats

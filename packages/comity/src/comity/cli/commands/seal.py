@@ -9,7 +9,8 @@ from comity.audit.prove import prove
 from comity.cli.exits import Exit
 from comity.cli.options import ALLOW_ADDRESS, CONFIG, FOLDERS, STORE, command, loaded, option, option_for
 from comity.cli.terminal import error_line, print_out
-from comity.crawler.output import wacz
+from comity.crawler.output.formats import EXPORTS
+from comity.crawler.storage.export import export_at_end
 from comity.errors import InvalidSetting
 from comity.signatures.folder import signing_key
 
@@ -36,7 +37,7 @@ def seal(folders: tuple[Path, ...], store: str | None, authority: str | None, **
         return Exit.FATAL
     how: Any = {"policy": configuration.policy, "settings": configuration.client}
     sealing.seal(folders[0], proof.hash, identity, key, now, authority=authority, **how)
-    if (folders[0] / wacz.FILE).exists():
-        wacz.pack(folders[0])
+    if (folders[0] / EXPORTS["wacz"].place).exists():  # the seal belongs into it
+        export_at_end(folders[0], "wacz", store)
     print_out(f"sealed {proof.hash} in {folders[0] / sealing.FILE}, by the key {key.public.thumbprint}")
     return Exit.DONE

@@ -14,7 +14,8 @@ from typing import Final
 from urllib.parse import quote_from_bytes, unquote_to_bytes, urlsplit
 
 from comity.crawler.output.lines import AppendedFile
-from comity.files import open_regular, written_anew
+from comity.crawler.output.reader import open_until
+from comity.files import written_anew
 from comity.frontier.durable import translate_os_errors
 
 _SORTED_AT_ONCE: Final = 8 * 1024 * 1024  # bytes of lines held in memory
@@ -86,7 +87,7 @@ class Index:
     def sort(self) -> None:
         """Write the index of what is in the journal."""
         with translate_os_errors(self._path.parent), written_anew(self._path, self._path.with_suffix(".tmp")) as file:
-            file.writelines(_sorted(self._journal.path))
+            file.writelines(sorted_lines(self._journal.path))
 
 
 def index_of(warc: Path) -> Path:
@@ -105,10 +106,10 @@ def remove(warc: Path, *, index: bool) -> None:
         path.unlink(missing_ok=True)
 
 
-def _sorted(journal: Path) -> Iterator[bytes]:
-    """The lines of a file in the order of their octets; few are in memory at a time."""
+def sorted_lines(journal: Path, until: int | None = None) -> Iterator[bytes]:
+    """The lines of a file in the order of their octets, of its first bytes `until`; few are in memory at a time."""
     with ExitStack() as stack:
-        lines = stack.enter_context(open_regular(journal))
+        lines = stack.enter_context(open_until(journal, until))
         runs: list[Iterable[bytes]] = []
         while run := lines.readlines(_SORTED_AT_ONCE):
             run.sort()

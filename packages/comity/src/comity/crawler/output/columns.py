@@ -2,10 +2,8 @@
 column is named after goes into the column `more`, as JSON. Of an expander's records, which are kept whole in the column
 `record`, the flat fields have columns too."""
 
-import base64
 import json
 from collections.abc import Mapping
-from contextlib import suppress
 from datetime import date
 from typing import Any, Final, Literal, cast
 
@@ -166,31 +164,9 @@ def values(channel: Channel, record: Mapping[str, Any], fields: Fields | None = 
     decision = flat.pop("decision", None)
     if isinstance(decision, Mapping):
         flat |= decision
-    encoded = flat.pop("body_base64", None)
-    if encoded is not None:
-        flat["body_bytes"] = base64.b64decode(encoded)
     flat["more"] = {key: flat.pop(key) for key in list(flat) if not _fits(flat[key], columns.get(key))} or None
     own = [_fitted(flat.get(name), kind) for name, kind in columns.items()]
     return own + [_cell(_made(record).get(name), kind) for name, kind in fields.items()] if fields else own
-
-
-def record_of(channel: Channel, row: Mapping[str, Any]) -> dict[str, Any]:
-    """The record that a row was made from, as far as its columns hold it; `body_bytes` stays bytes."""
-    record = {name: value for name, value in row.items() if name not in _DECISION and name != "more"}
-    try:
-        more = json.loads(row.get("more") or "{}")
-    except ValueError:
-        more = None
-    record |= more if isinstance(more, dict) else {}
-    for name, kind in COLUMNS[channel].items():
-        if kind == "json" and isinstance(record.get(name), str):
-            with suppress(ValueError):
-                record[name] = json.loads(record[name])
-        elif kind == "boolean" and isinstance(record.get(name), int):  # as SQLite keeps it
-            record[name] = bool(record[name])
-    if "verdict" in COLUMNS[channel]:
-        record["decision"] = {key: row.get(key) for key in _DECISION}
-    return record
 
 
 def _fits(value: Any, kind: ColumnType | None) -> bool:

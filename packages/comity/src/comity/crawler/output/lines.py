@@ -5,14 +5,16 @@ to the length last committed when it is opened again."""
 
 import json
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from base64 import b64encode
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, suppress
 from io import BufferedWriter
 from pathlib import Path
 from typing import Any, Final
 
 from comity.crawler.output.reader import CHECKED, StoredRecord, from_lines
 from comity.crawler.output.sink import CHANNELS, Channel, Received
+from comity.crawler.output.source import Source
 from comity.errors import StorageError
 from comity.files import open_regular, sync_folder
 from comity.frontier.durable import disk_error, translate_os_errors
@@ -128,19 +130,45 @@ class JsonLines:
             file.close()
 
 
+class ExactLines(JsonLines):
+    """The same; a body whose text is not spelt as it was served is kept as it was served."""
+
+    exact = True
+
+
 def read_jsonl(
     folder: Path,
     committed: Mapping[str, int] | None = None,
     *,
     suffix: str = SUFFIX,
+    channels: Sequence[Channel] = CHECKED,
     naming: Sequence[bytes] = (),
 ) -> Iterator[StoredRecord]:
     """What lies in the files, up to what was committed where that is said; `naming` as of `read_lines`."""
-    for channel in CHECKED:
+    for channel in channels:
         path = folder / f"{channel}{suffix}"
         if channel not in _ON_DEMAND or path.exists():
             until = None if committed is None else committed.get(channel, 0)
             yield from from_lines(path, channel, until=until, naming=naming)
+
+
+def write(source: Source, folder: Path) -> None:
+    """An export: one file for each channel, of all parts."""
+    write_lines(source.records(), folder)
+
+
+def write_lines(records: Iterable[tuple[Channel, dict[str, Any]]], folder: Path) -> None:
+    """The records of an export, each in the file of its channel."""
+    folder.mkdir(exist_ok=True)
+    sink = JsonLines()
+    sink.open(folder, None)
+    with closing(sink):
+        for channel, record in records:
+            if "body_bytes" in record:
+                body = record.pop("body_bytes")
+                record["body_base64"] = None if body is None else b64encode(body).decode("ascii")
+            sink.add(channel, record)
+        sink.flush(final=True)
 
 
 def line(record: Mapping[str, Any], channel: Channel) -> bytes:

@@ -68,11 +68,11 @@ def read_lines(
         raise InputError(f"{path} cannot be read: {error.strerror or error}") from error
 
 
-def open_until(path: Path, until: int | None, *, after: int = 0) -> BinaryIO:
+def open_until(path: Path, until: int | None, *, after: int = 0) -> io.BufferedReader:
     """A file opened for reading after so many bytes, as if it had `until` bytes and no more; None: as it is."""
     file = open_regular(path, buffering=0)
     file.seek(after)
-    return cast(BinaryIO, io.BufferedReader(file if until is None else _Until(file, until - after)))
+    return io.BufferedReader(file if until is None else _Until(file, until - after))
 
 
 class _Until(io.RawIOBase):

@@ -136,18 +136,21 @@ PageChange = Literal["new", "changed", "gone", "unchanged"]
 Grounds = Literal["status", "validator", "content", "lastmod"]
 
 
-def complete(record: dict[str, Any], response: "Response", *, in_utf8: bool = False) -> None:
+def complete(record: dict[str, Any], response: "Response", *, in_utf8: bool = False, exact: bool = False) -> None:
     """Add the body to a page's record, and null for what it does not have: the keys are always the same. That is done
     when it is written: a text takes much memory. `in_utf8` leaves a text in UTF-8, as bytes, for a sink that takes it
-    so."""
+    so; `exact` keeps a body as it was served where its text, or what was rendered of it, is another."""
     if "body" in record:  # that of a rendered page
-        pass
+        as_served = exact
     elif ("encoding" in record or response.content_type.startswith(_TEXT)) and not encodings.is_binary(response.body):
         found = record.get("encoding") or encodings.detect(response.body, response.headers.get("Content-Type"))
         encoding = record["encoding"] = encodings.python_codec(found)
         text = encodings.to_utf8(response.body, encoding)
-        record["body"] = text if in_utf8 else text.decode("utf-8", "replace")
+        if not (as_served := exact and text != response.body):
+            record["body"] = text if in_utf8 else text.decode("utf-8", "replace")
     else:
+        as_served = True
+    if as_served:
         record["body_base64"] = base64.b64encode(response.body).decode("ascii")
     for name in ("encoding", "body", "body_base64"):
         record.setdefault(name, None)

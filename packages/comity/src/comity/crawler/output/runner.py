@@ -4,7 +4,7 @@ It keeps the sink's name beside its marker, so that a crawl begun in one format 
 """
 
 import json
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from importlib import import_module
@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from comity.crawler.output.formats import FORMATS
-from comity.crawler.output.reader import StoredRecord
-from comity.crawler.output.sink import CHANNELS, Sink
+from comity.crawler.output.reader import CHECKED, StoredRecord
+from comity.crawler.output.sink import CHANNELS, Channel, Sink
 from comity.errors import InvalidSetting, SinkFailed, StorageError
 from comity.frontier.durable import disk_error
 
@@ -48,15 +48,6 @@ def named(given: Sink | str) -> Named:
     return Named(name, plugins.checked(given, "sink", name))
 
 
-def have_columns(chosen: Named, expander: object) -> None:
-    """Give a format with columns those of a schema, so that they are there before any record, and of its types."""
-    from comity.crawler.output.columns import stated
-    from comity.crawler.output.plugins import SchemaExpander
-
-    if isinstance(expander, SchemaExpander) and chosen.name in FORMATS and hasattr(chosen.sink, "fields"):
-        chosen.sink.fields = stated(expander.columns)
-
-
 def make(name: str) -> Sink:
     """The sink of that format, or the plug-in `MODULE:NAME`; errors as of `named`."""
     if ":" in name:
@@ -68,14 +59,21 @@ def make(name: str) -> Sink:
         raise InvalidSetting(
             f"format: {name!r} is neither one of {', '.join(FORMATS)} nor the MODULE:NAME of a plug-in"
         )
+    if (export := FORMATS[name].export) is not None:
+        export.writer(name)  # before the crawl, not after it: is its library there?
     sink: Sink = getattr(import_module(FORMATS[name].module), FORMATS[name].member)()
     return sink
 
 
 def read_back(
-    folder: Path, name: str, committed: Any = None, *, naming: Collection[str] = ()
+    folder: Path,
+    name: str,
+    committed: Any = None,
+    *,
+    channels: Sequence[Channel] = CHECKED,
+    naming: Collection[str] = (),
 ) -> Iterator[StoredRecord]:
-    """What lies in the output of that format, record by record: pages, redirects, failures, refusals, robots.txt files.
+    """What lies in the log of that format, record by record.
 
     Args:
         committed: what `flush` returned at a commit: what was written later is passed over. None: all there is.
@@ -83,7 +81,9 @@ def read_back(
     """
     form = FORMATS[name]
     given = {"naming": [json.dumps(url)[1:-1].encode() for url in naming]} if naming and form.by_line else {}
-    records: Iterator[StoredRecord] = getattr(import_module(form.module), form.reader)(folder, committed, **given)
+    records: Iterator[StoredRecord] = getattr(import_module(form.module), form.reader)(
+        folder, committed, channels=channels, **given
+    )
     return records
 
 
@@ -101,6 +101,7 @@ class SinkRunner:
         read_ahead: what the sink reads of an answer, where that takes long, before its page waits to be written: a
             future, or None; None where it has no such method.
         in_utf8: whether the sink takes a page's text in UTF-8, as bytes: ours that write it so, or leave it out.
+        exact: whether a body whose text is not spelt as it was served is to be kept as it was served.
     """
 
     def __init__(self, given: Named | str | None, folder: Path, frontier: "DurableFrontier") -> None:
@@ -127,6 +128,7 @@ class SinkRunner:
         self.pending = 0
         self.read_ahead: ReadAhead | None = getattr(self._sink, "read_ahead", None)
         self.in_utf8: bool = getattr(self._sink, "in_utf8", False)
+        self.exact: bool = getattr(self._sink, "exact", False)
 
     @contextmanager
     def opened(self, thread: "Executor") -> Iterator[Self]:

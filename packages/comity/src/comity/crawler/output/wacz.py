@@ -1,12 +1,13 @@
-"""Output as WACZ 1.1.1: WARC files, and at the end of each run one ZIP file of them, their index, the pages, the ledger
-and the seal, which replay tools open as it is. The specification: specs.webrecorder.net/wacz/1.1.1.
+"""An export as WACZ 1.1.1, of a log that is WARC: one ZIP file of its files, their index, the pages, the ledger and the
+seal, which replay tools open as it is. The specification: specs.webrecorder.net/wacz/1.1.1.
 """
 
 import hashlib
 import heapq
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from time import gmtime, strftime
@@ -15,52 +16,46 @@ from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile, ZipInfo
 
 from comity.crawler.output import cdxj
 from comity.crawler.output.packed import gzipped
-from comity.crawler.output.sink import Channel, Received
-from comity.crawler.output.warc import Warc, read_back, software
+from comity.crawler.output.reader import open_until
+from comity.crawler.output.source import Source, SourcePart
+from comity.crawler.output.warc import software
 from comity.digests import sha256_of
-from comity.files import open_regular, written_anew
+from comity.files import open_regular
 
-FILE: Final = "crawl.wacz"
-EVIDENCE: Final = ("ledger.jsonl", "seal.json")
 _BLOCK: Final = 3000  # lines of the index that are packed together, as py-wacz has them
 _PIECE: Final = 1024 * 1024
 
 
-class Wacz(Warc):
-    """As WARC; the ledger is whole when a sink is closed after a run's last commit, so that is when all is packed."""
-
-    _whole = False
-
-    def add(self, channel: Channel, record: Mapping[str, Any], answer: Received | None = None) -> None:
-        self._whole = False
-        super().add(channel, record, answer)
-
-    def flush(self, *, final: bool) -> dict[str, int]:
-        marker = super().flush(final=final)
-        self._whole = self._whole or final
-        return marker
-
-    def close(self) -> None:
-        super().close()
-        if self._whole:
-            pack(self._folder)
-
-
-def pack(folder: Path) -> None:
-    """Write `crawl.wacz` from what lies in a folder, in the place of an earlier one."""
-    with written_anew(folder / FILE, folder / f"{FILE}.tmp") as file, ZipFile(file, "w") as packed:
+def write(source: Source, path: Path) -> None:
+    """Write the archives of all parts, cut off at what is committed. An InvalidSetting: they are none."""
+    with ZipFile(path, "w") as packed:
         package = _Package(packed)
-        warcs = sorted(folder.glob("crawl-*.warc.gz"))
-        for path in warcs:
-            package.add(f"archive/{path.name}", _pieces(path), size=path.stat().st_size)
+        for part in source.parts:
+            for warc, until in _archives(part):
+                package.add(f"archive/{_named(part, warc.name)}", _pieces(warc, until), size=warc.stat().st_size)
         blocks: list[str] = ['!meta 0 {"format": "cdxj-gzip-1.0", "filename": "index.cdx.gz"}\n']
-        package.add("indexes/index.cdx.gz", _index(warcs, blocks))
+        package.add("indexes/index.cdx.gz", _index(source.parts, blocks))
         package.add("indexes/index.idx", (line.encode() for line in blocks), packing=ZIP_DEFLATED)
-        package.add("pages/pages.jsonl", _pages(folder), packing=ZIP_DEFLATED)
-        for path in (folder / name for name in EVIDENCE):
-            if path.exists():
-                package.add(f"logs/{path.name}", _pieces(path), size=path.stat().st_size, packing=ZIP_DEFLATED)
-        package.end(title=folder.resolve().name)
+        package.add("pages/pages.jsonl", _pages(source), packing=ZIP_DEFLATED)
+        for part in source.parts:
+            for name, until in (("ledger.jsonl", part.ledger), ("seal.json", None)):
+                if (evidence := part.path / name).exists():
+                    size, data = evidence.stat().st_size, _pieces(evidence, until)
+                    package.add(f"logs/{_named(part, name)}", data, size=size, packing=ZIP_DEFLATED)
+        package.end(title=source.title)
+
+
+def _archives(part: SourcePart) -> Iterator[tuple[Path, int | None]]:
+    """The archives of a part, and how many bytes of each are committed; None: all."""
+    last = part.committed["file"] if part.committed else 0
+    for path in sorted(part.path.glob("crawl-*.warc.gz")):
+        number = int(path.name.removeprefix("crawl-").removesuffix(".warc.gz"))
+        if number <= last:
+            yield path, part.committed["length"] if number == last else None
+
+
+def _named(part: SourcePart, name: str) -> str:
+    return f"{part.name}-{name}" if part.name else name
 
 
 class _Package:
@@ -99,18 +94,26 @@ class _Package:
         self.add("datapackage-digest.json", [digest], packing=ZIP_DEFLATED)
 
 
-def _pieces(path: Path) -> Iterator[bytes]:
-    with open_regular(path) as file:
+def _pieces(path: Path, until: int | None) -> Iterator[bytes]:
+    with open_until(path, until) as file:
         while piece := file.read(_PIECE):
             yield piece
 
 
-def _index(warcs: list[Path], blocks: list[str]) -> Iterator[bytes]:
+def _index(parts: Sequence[SourcePart], blocks: list[str]) -> Iterator[bytes]:
     """The index of all files, sorted, in members of gzip; where each begins goes to `blocks`."""
     with ExitStack() as stack:
-        lines = heapq.merge(*(stack.enter_context(open_regular(cdxj.index_of(path))) for path in warcs))
+        found: list[Iterable[bytes]] = []
+        for part in parts:
+            for path, until in _archives(part):
+                if until is None:
+                    lines: Iterable[bytes] = stack.enter_context(open_regular(cdxj.index_of(path)))
+                else:  # what is still written to has its index in the journal
+                    lines = cdxj.sorted_lines(cdxj.journal_of(path), part.committed["index"])
+                found.append(map(partial(_renamed, part), lines) if part.name else lines)
+        merged = heapq.merge(*found)
         offset = 0
-        while block := list(islice(lines, _BLOCK)):
+        while block := list(islice(merged, _BLOCK)):
             member = gzipped(b"".join(block))
             where = {"offset": offset, "length": len(member), "digest": f"sha256:{sha256_of(member)}"}
             blocks.append(f"{block[0].partition(b' {')[0].decode()} {json.dumps(where)}\n")
@@ -118,10 +121,15 @@ def _index(warcs: list[Path], blocks: list[str]) -> Iterator[bytes]:
             yield member
 
 
-def _pages(folder: Path) -> Iterator[bytes]:
+def _renamed(part: SourcePart, line: bytes) -> bytes:
+    """A line of the index by the name that its file has in the package."""
+    head, brace, said = line.partition(b"{")
+    entry = json.loads(brace + said)
+    return b"%s%s\n" % (head, json.dumps(entry | {"filename": _named(part, entry["filename"])}).encode())
+
+
+def _pages(source: Source) -> Iterator[bytes]:
     yield b'{"format": "json-pages-1.0", "id": "pages", "title": "Pages"}\n'
-    for stored in read_back(folder):
-        if stored.channel == "pages":
-            page = stored.record
-            said = {"id": f"{stored.file}-{stored.number}", "url": page["url"], "ts": page["fetched_at"]}
-            yield json.dumps(said | ({"title": page["title"]} if page.get("title") else {})).encode() + b"\n"
+    for number, (_, page) in enumerate(source.records(("pages",)), 1):
+        said = {"id": f"page-{number}", "url": page["url"], "ts": page["fetched_at"]}
+        yield json.dumps(said | ({"title": page["title"]} if page.get("title") else {})).encode() + b"\n"

@@ -14,7 +14,7 @@ import io
 import json
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from http import HTTPStatus
 from pathlib import Path
 from time import time as now
@@ -195,7 +195,9 @@ class Warc:
         return str(record.rec_headers.get_header("WARC-Record-ID"))
 
 
-def read_back(folder: Path, committed: Mapping[str, int] | None = None) -> Iterator[StoredRecord]:
+def read_back(
+    folder: Path, committed: Mapping[str, int] | None = None, *, channels: Sequence[Channel] = CHECKED
+) -> Iterator[StoredRecord]:
     """What the metadata records say, each held against the response that it names."""
     iterate = need("warcio.archiveiterator", "warc", "the format warc").ArchiveIterator
     files = sorted(folder.glob("crawl-*.warc.gz"))
@@ -208,6 +210,7 @@ def read_back(folder: Path, committed: Mapping[str, int] | None = None) -> Itera
         until = length if path.name == last else None
         number = 0
         response, body = "", b""  # id and body of the response that came last
+        rendered: bytes | None = None  # the same page after its scripts ran
         try:
             with open_until(path, until) as file:
                 archive = iterate(file)
@@ -217,10 +220,16 @@ def read_back(folder: Path, committed: Mapping[str, int] | None = None) -> Itera
                     heads.left = MAX_HEAD_BYTES
                     if record.rec_type == "response":
                         response = record.rec_headers.get_header("WARC-Record-ID") or ""
-                        body = _content(record)
+                        body, rendered = _content(record), None
+                    elif record.rec_type == "conversion":
+                        rendered = _content(record)
                     elif record.rec_type == "metadata":
                         named = record.rec_headers.get_header("WARC-Concurrent-To")
-                        yield _stored(path.name, number, record, body if named and named == response else None)
+                        of_it = body if named and named == response else None
+                        stored = _stored(path.name, number, record, of_it, channels)
+                        if stored.record.get("rendered") and of_it is not None and rendered is not None:
+                            stored.record["body"] = rendered.decode("utf-8", "replace")
+                        yield stored
         except Exception as error:  # damage makes warcio raise whatever comes: the words are what matters
             problem = f"it cannot be read: {type(error).__name__}: {error!s:.200}"
             yield StoredRecord(None, path.name, number + 1, problem=problem)
@@ -256,11 +265,11 @@ def _name(number: int) -> str:
     return f"crawl-{number:05}.warc.gz"
 
 
-def _stored(file: str, number: int, metadata: Any, body: bytes | None) -> StoredRecord:
+def _stored(file: str, number: int, metadata: Any, body: bytes | None, channels: Sequence[Channel]) -> StoredRecord:
     """A metadata record; `body` is what it tells of, None where it names none."""
     fields = dict(one.partition(b": ")[::2] for one in _content(metadata).splitlines())
     kind = fields.get(b"comity-kind", b"").decode("utf-8", "replace")
-    channel = next((channel for channel in CHECKED if _KINDS[channel] == kind), None)
+    channel = next((channel for channel in channels if _KINDS[channel] == kind), None)
     if channel is None and kind in _KINDS.values():
         return StoredRecord(None, file, number)
     try:

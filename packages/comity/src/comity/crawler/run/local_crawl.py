@@ -8,7 +8,7 @@ from comity.crawler.observe.snapshot import HostStatus, Phase, Snapshot, take
 from comity.crawler.observe.stats import Stats, StatsCollector
 from comity.crawler.observe.telemetry import Telemetry
 from comity.crawler.output.ledger import Ledger
-from comity.crawler.output.runner import DEFAULT, LEDGER, SinkRunner, check_free, have_columns, named
+from comity.crawler.output.runner import DEFAULT, LEDGER, SinkRunner, check_free, named
 from comity.crawler.run.control import Control
 from comity.crawler.run.hosts import status_of
 from comity.crawler.run.recrawl import not_begun
@@ -70,8 +70,6 @@ class LocalCrawl:
         config, settings = replace(self._config, listeners=listeners, pace_with=pace_with), self._config.settings
         folder, storage, sink = config.folder, config.storage, None if config.sink is None else named(config.sink)
         is_begun = storage.config().is_there
-        if sink is not None:
-            have_columns(sink, config.plugins.expander)
         has_start = bool(config.seeds) or config.plugins.source is not None
         if (config.begins_refresh or not has_start) and not is_begun:
             raise not_begun(folder, "refresh" if config.begins_refresh else "continue")

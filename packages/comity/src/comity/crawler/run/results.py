@@ -85,7 +85,7 @@ class PendingCommit:
             while self.records:
                 channel, record, answer = self.records.pop()
                 if channel == "pages" and isinstance(answer, Response):
-                    complete(record, answer, in_utf8=resources.sink.in_utf8)
+                    complete(record, answer, in_utf8=resources.sink.in_utf8, exact=resources.sink.exact)
                 sink.add(channel, record, answer)
                 del record, answer  # each is let go of once it is written
         with resources.frontier.commit(self.batch) as commit:

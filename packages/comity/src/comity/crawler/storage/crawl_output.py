@@ -26,7 +26,7 @@ from comity.frontier.values import Run
 FRONTIER: Final = "frontier.sqlite"
 ENDED: Final = "ended"  # the fact that says how the last run ended: `finished`, `stopped`; None: it was cut off
 FINISHED: Final = "finished"
-FACTS: Final = ("ledger", "sink", "stats", "refresh", "spent", ENDED, SENT, SENT_CHAIN, TAKEN, TAKEN_CHAIN)
+FACTS: Final = ("ledger", "sink", "plugins", "stats", "refresh", "spent", ENDED, SENT, SENT_CHAIN, TAKEN, TAKEN_CHAIN)
 
 
 def not_finished(where: object) -> StorageError:
