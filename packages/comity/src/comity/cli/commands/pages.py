@@ -59,16 +59,10 @@ def pages(
 
 def _converted(record: dict[str, Any], tokens: int | None, folder: Path | None) -> Iterator[Mapping[str, Any]]:
     """Yield a page's record, or its chunks; nothing if it is not text."""
-    from comity.crawler.output.markdown import FRONT, as_file, as_markdown, preferences
-    from comity_pages.extraction import ExtractedPage
+    from comity.audit.chunks import read_of
+    from comity.crawler.output.markdown import FRONT, as_file, preferences
 
-    read: ExtractedPage | None
-    if isinstance(written := record.get("markdown"), str):  # the crawl's output is Markdown
-        known = {name: record[name] for name in ("heading_ids", "folded", "page_starts") if name in record}
-        read = ExtractedPage(written, (), False, url=record["url"], **known)
-    else:
-        values, read = as_markdown(record) if "markdown" not in record else ({}, None)
-        record |= values
+    read = read_of(record)
     if read is None:
         if problem := record.get("problem"):
             error_line(problem)

@@ -84,8 +84,8 @@ def opened(where: str) -> Iterator[tuple[Folder | Remote, Path]]:
             except sqlite3.OperationalError as error:
                 raise StorageError(f"another export writes to {folder} now", hint="wait for it") from error
             try:
-                shutil.rmtree(work / "made", ignore_errors=True)  # of one that was killed
-                (work / "made").unlink(missing_ok=True)
+                left = work / "made"  # of one that was killed
+                shutil.rmtree(left) if left.is_dir() else left.unlink(missing_ok=True)
                 yield Folder(folder), work
             finally:
                 held.close()
@@ -127,8 +127,8 @@ def put(
         return dict(before)
     made = work / "made"
     write(made)
-    paths = [made] if name else sorted(path for path in made.rglob("*") if path.is_file())
-    files = {name or path.relative_to(made).as_posix(): path for path in paths}
+    files = {path.relative_to(made).as_posix(): path for path in sorted(made.rglob("*")) if path.is_file()}
+    files = files or {name: made}
     if taken := [each for each in files if each not in old and target.has(each)]:
         raise StorageError(f"{taken[0]} already exists there and would be overwritten", hint=_ELSEWHERE)
     sizes = {each: path.stat().st_size for each, path in files.items()}

@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from comity.crawler.output.columns import Fields, stated
 from comity.crawler.output.formats import EXPORTS, FORMATS
@@ -17,6 +17,8 @@ from comity.crawler.storage.open_crawl import open_output
 from comity.digests import sha256_of
 from comity.errors import ComityError, InputError, InvalidSetting
 from comity.files import open_regular, read_regular
+
+Read: TypeAlias = Callable[[str], bytes | None]
 
 
 def export(
@@ -46,14 +48,23 @@ def export(
     if to == "files" and "markdown" in logs:
         raise InvalidSetting("to: a log in markdown does not keep the pages as they were served")
     seals = [sha256_of(read_regular(path)) for part in source.parts if (path := part.path / "seal.json").exists()]
-    of = {part.name: [part.format, part.committed, part.ledger] for part in source.parts}
-    made_of = {"crawl": crawl_in(output), "to": to, "since": since, "seals": seals, "of": of}
+    how = {"since": since, "seals": seals}
+    return put_export(output, to, where, lambda path, _: write(on_source(source), path), form.is_file, **how)
+
+
+def put_export(
+    output: CrawlOutput, to: str, where: str, write: Callable[[Path, Read], None], is_file: bool = True, **how: Any
+) -> dict[str, Any]:
+    """Have an export of a crawl in its place, if it is not there already; `how` it is made tells it from another.
+    `write` is handed a path, and what reads a file beside the place."""
+    of = {part.name: [part.format, part.committed, part.ledger] for part in _source(output, 0).parts}
+    made_of = json.loads(json.dumps({"crawl": crawl_in(output), "to": to, **how, "of": of}))
     root, name = where.rstrip("/"), ""
-    if form.is_file:
+    if is_file:
         root, slash, name = root.rpartition("/")
         root = root or slash or "."
     with opened(root) as (target, work):
-        return put(target, work, name, json.loads(json.dumps(made_of)), lambda path: write(on_source(source), path))
+        return put(target, work, name, made_of, lambda path: write(path, target.read))
 
 
 def export_at_end(folder: Path, form: str, store: str | None) -> None:
