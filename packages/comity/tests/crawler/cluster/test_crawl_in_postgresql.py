@@ -32,7 +32,7 @@ from comity.crawler.output.reader import read_lines
 from comity.crawler.storage import leases, tables
 from comity.crawler.storage.board import BoardState, Heartbeat, ShardRow
 from comity.crawler.storage.leases import Leases
-from comity.crawler.storage.manifest import CrawlManifest, placed_by, stored_in
+from comity.crawler.storage.manifest import CrawlManifest, stored_in
 from comity.crawler.storage.orders import Order
 from comity.crawler.storage.output_folder import leave_folder, take_folder, truncate_to_commit
 from comity.crawler.storage.placement import shard_of
@@ -77,7 +77,7 @@ class Crawl:
     def begin(self, *, policy: Policy = QUICK, **settings: Any) -> None:
         self.settings = CrawlSettings(scope="any", **settings)
         self.policy = policy
-        self.manifest.by = placed_by(policy.pace_by)
+        self.manifest.by = policy.pace_by
         self.manifest.policy, self.manifest.settings = policy_to_dict(policy), settings_to_dict(self.settings)
         with self.store.open() as db:
             tables.make(db, self.store.where, SHARDS, asdict(self.manifest), lease=self.lease)
