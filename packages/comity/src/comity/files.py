@@ -37,6 +37,16 @@ def check_regular(path: Path) -> None:
         raise OSError(errno.EINVAL, NOT_REGULAR, str(path))
 
 
+@contextmanager
+def closed_on_error(opened: Any) -> Iterator[None]:
+    """Close what was opened where the block raises."""
+    try:
+        yield
+    except BaseException:
+        opened.close()
+        raise
+
+
 def check_within(path: Path, folder: Path) -> None:
     """See that a path does not leave a folder by a link on its way; else an OSError."""
     if not path.resolve().is_relative_to(folder.resolve()):

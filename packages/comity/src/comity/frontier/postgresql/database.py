@@ -14,6 +14,7 @@ from typing import Any, Final
 from urllib.parse import unquote
 
 from comity.errors import InvalidSetting, StorageError, StorageFull
+from comity.files import closed_on_error
 from comity.frontier.durable import no_crawl, of_another_version
 from comity.frontier.values import Unreachable
 from comity_pages._extras import need
@@ -217,17 +218,13 @@ def connect(where: Address, *, stopped: float = 0.0, **options: Any) -> Any:
     psycopg = need("psycopg", "postgresql", USE)
     with translate_errors(where):
         db = psycopg.connect(where.conninfo, autocommit=True, client_encoding="utf8", **_REACH, **options)
-        try:
-            with cutting_off(_REACH["connect_timeout"], db):
-                cursor = db.execute(_SESSION.format(schema=where.schema, stopped=int(stopped * 1000)))
-                while cursor.nextset():
-                    pass
-                (process,) = cursor.fetchone()
-                if process != db.info.backend_pid:  # one that pools connections stands between
-                    _see_that_sessions_stay(where, process)
-        except BaseException:
-            db.close()
-            raise
+        with closed_on_error(db), cutting_off(_REACH["connect_timeout"], db):
+            cursor = db.execute(_SESSION.format(schema=where.schema, stopped=int(stopped * 1000)))
+            while cursor.nextset():
+                pass
+            (process,) = cursor.fetchone()
+            if process != db.info.backend_pid:  # one that pools connections stands between
+                _see_that_sessions_stay(where, process)
     return db
 
 

@@ -1,5 +1,6 @@
 """Reading one shard of a crawl in PostgreSQL."""
 
+from comity.files import closed_on_error
 from comity.frontier.committed import FrontierView
 from comity.frontier.durable import no_crawl
 from comity.frontier.postgresql.database import Address, connect, is_made, translate_errors
@@ -13,12 +14,9 @@ class PostgresView(FrontierView):
     def __init__(self, where: Address, shard: int) -> None:
         with translate_errors(where):
             db = connect(where)
-            try:
+            with closed_on_error(db):
                 if not is_made(db, where):
                     raise no_crawl(where, "name the URL given to comity crawl --store")
-            except BaseException:
-                db.close()
-                raise
             dialect = PostgresDialect(db, where, shard)
             begin = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
             super().__init__(Tables(dialect), one_instant(db, dialect, begin))

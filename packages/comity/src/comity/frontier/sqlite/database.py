@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import Final
 
 from comity.errors import StorageError, StorageFull, sqlite_code
-from comity.files import NOT_REGULAR, check_regular
+from comity.files import NOT_REGULAR, check_regular, closed_on_error
 from comity.frontier.durable import no_descriptor, no_room, of_another_version
 from comity.frontier.values import SEEDS
 
@@ -86,11 +86,8 @@ def lock(path: Path) -> sqlite3.Connection:
     """
     check_files(path.with_suffix(".lock"))
     db = sqlite3.connect(path.with_suffix(".lock"), isolation_level=None, timeout=1.0)
-    try:
+    with closed_on_error(db):
         db.execute("BEGIN EXCLUSIVE")
-    except BaseException:
-        db.close()
-        raise
     return db
 
 
@@ -111,16 +108,13 @@ def open_for_writing(path: Path) -> sqlite3.Connection:
     """Open, or make, the database. The lock is held already."""
     check_files(path)
     db = sqlite3.connect(path, isolation_level=None, timeout=10.0, check_same_thread=False)  # commits have their own
-    try:
+    with closed_on_error(db):
         _check_format(db, path)
         db.execute("PRAGMA journal_mode = WAL")
         db.execute("PRAGMA synchronous = FULL")
         db.execute("PRAGMA journal_size_limit = 16777216")
         db.execute("PRAGMA cache_size = -32768")  # 32 MiB
         db.executescript(SCHEMA)
-    except BaseException:
-        db.close()
-        raise
     return db
 
 
@@ -131,11 +125,8 @@ def open_for_reading(path: Path) -> sqlite3.Connection:
     if not os.access(path.parent, os.W_OK) and not path.with_name(f"{path.name}-wal").exists():
         words += "&immutable=1"  # a finished crawl of somebody else: SQLite may not make its index of the journal
     db = sqlite3.connect(path.absolute().as_uri() + words, uri=True, isolation_level=None, timeout=10.0)
-    try:
+    with closed_on_error(db):
         _check_format(db, path)
-    except BaseException:
-        db.close()
-        raise
     return db
 
 
@@ -146,11 +137,8 @@ def open_finished(path: Path) -> sqlite3.Connection:
     journal = path.with_name(f"{path.name}-wal")
     mode = "mode=ro" if journal.exists() and journal.stat().st_size else "mode=ro&immutable=1"
     db = sqlite3.connect(f"{path.resolve().as_uri()}?{mode}", uri=True, timeout=1.0)
-    try:
+    with closed_on_error(db):
         check_tables(db, path)
-    except BaseException:
-        db.close()
-        raise
     return db
 
 

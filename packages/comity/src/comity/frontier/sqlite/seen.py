@@ -19,7 +19,7 @@ from contextlib import closing, suppress
 from pathlib import Path
 
 from comity.errors import StorageError
-from comity.files import made_anew, open_regular, sync_folder
+from comity.files import closed_on_error, made_anew, open_regular, sync_folder
 from comity.frontier.durable import translate_os_errors
 from comity.frontier.sqlite import _words
 from comity.frontier.sqlite.database import transaction
@@ -40,14 +40,11 @@ class SortedRun:
         self._block = array("Q", bytes(BLOCK * WIDTH))
         blocks = -(-size // BLOCK)
         self._file = open_regular(path, buffering=0)
-        try:
+        with closed_on_error(self):
             # The words that open the blocks follow the fingerprints, so that opening reads little.
             if os.fstat(self._file.fileno()).st_size != (size + blocks) * WIDTH:
                 raise _damaged(path)
             self._opening = self._read(size, blocks)
-        except BaseException:
-            self.close()
-            raise
 
     def __len__(self) -> int:
         return self._size
@@ -171,18 +168,14 @@ class Seen:
         for (data,) in self._db.execute("SELECT fingerprints FROM fresh"):
             fresh.update(array("Q", data))
         self._newest, self._fresh = set(), array("Q", sorted(fresh))
-        try:
-            with translate_os_errors(self._folder):
-                for id_, size in self._db.execute("SELECT id, size FROM sorted_run"):
-                    self._runs.append(SortedRun(self._path(id_), id_, size))
-                    self._next_id = max(self._next_id, id_ + 1)
-                kept = {run.path for run in self._runs}
-                for path in self._folder.glob("*.run"):
-                    if path not in kept:  # a crash came before its entry was made, or after it was taken out
-                        path.unlink()
-        except BaseException:
-            self.close()
-            raise
+        with closed_on_error(self), translate_os_errors(self._folder):
+            for id_, size in self._db.execute("SELECT id, size FROM sorted_run"):
+                self._runs.append(SortedRun(self._path(id_), id_, size))
+                self._next_id = max(self._next_id, id_ + 1)
+            kept = {run.path for run in self._runs}
+            for path in self._folder.glob("*.run"):
+                if path not in kept:  # a crash came before its entry was made, or after it was taken out
+                    path.unlink()
         self._runs.sort(key=len, reverse=True)
 
     def unknown(self, urls: Sequence[str]) -> dict[int, int]:
