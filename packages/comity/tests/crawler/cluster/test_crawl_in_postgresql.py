@@ -886,9 +886,9 @@ def test_a_shard_that_was_lost_makes_nobody_let_go_one_that_is_taken_again_at_on
     rows = [ShardRow(number, holder=holder) for number, holder in enumerate(("other", "other", "ours", "ours"))]
     enough = BoardState(rows, 3, None, None, 0.0).answer("ours", Heartbeat()).enough
     assert enough == 1
-    Member._even_out(member, enough)
+    Member._release_surplus(member, enough)
     assert stopped == []
     ours.add(3)
-    Member._even_out(member, enough)
-    Member._even_out(member, enough)
+    Member._release_surplus(member, enough)
+    Member._release_surplus(member, enough)
     assert stopped == [3], "one at a time"

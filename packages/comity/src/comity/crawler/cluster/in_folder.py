@@ -71,7 +71,7 @@ class FolderCoordination:
             for what in stale_shards(written):
                 raise StorageError(f"{folder}: {what}", hint="put back what was written last, then run it again")
             manifest.records = list(written.records)
-            states = [_state(parts[-1]) for parts in written.shards]
+            states = [_state_of(parts[-1]) for parts in written.shards]
         manifest.crawl, manifest.run = manifest.crawl or secrets.token_hex(8), manifest.run + 1
         if refresh:
             if {manifest.ended, *(state.get(ENDED) for state in states)} != {FINISHED}:
@@ -79,7 +79,7 @@ class FolderCoordination:
             manifest.refresh += 1
             manifest.seconds = 0.0
         states = states or [{}] * manifest.shards
-        spent = {number: _spent(state, manifest.refresh) for number, state in enumerate(states)}
+        spent = {number: _spent_of(state, manifest.refresh) for number, state in enumerate(states)}
         manifest.seconds = max(manifest.seconds, *(each.seconds for each in spent.values()))
         manifest.ended = None
         manifest.write(folder)
@@ -120,17 +120,17 @@ class FolderCoordination:
         match message:
             case ("round", asked):
                 worker.send(("answer", self._board.round(worker.name, asked)))
-                self._see(asked)
+                self._wake_receivers(asked)
             case ("let go", number, token, state, now):
                 self._board.release(worker.name, number, token, state, now)
-                self._see_all()
+                self._refresh_status()
 
     def shards_of(self, worker: WorkerProcess) -> Collection[int]:
         return [row.number for row in self._board.status().rows if row.holder == worker.name]
 
     def died(self, worker: WorkerProcess) -> None:
         self._board.remove_members(worker.name)
-        self._see_all()
+        self._refresh_status()
 
     def has_enough(self, *, stopping: bool) -> bool:
         return False
@@ -143,10 +143,10 @@ class FolderCoordination:
             self._orders.confirm(order)
         return bool(ends)
 
-    def _see(self, asked: Heartbeat) -> None:
+    def _wake_receivers(self, asked: Heartbeat) -> None:
         """See how shards stand, and have the workers know that have mail from them."""
         before = dict(self.now)
-        self._see_all()
+        self._refresh_status()
         receivers = {
             receiver
             for number in asked.statuses
@@ -158,14 +158,14 @@ class FolderCoordination:
             if other.name in holders:
                 other.send(("news",))
 
-    def _see_all(self) -> None:
+    def _refresh_status(self) -> None:
         state = self._board.status()
         self.now = {row.number: row.now for row in state.rows}
         if state.ended not in (None, FINISHED):
             self.limit_reached = state.ended
 
 
-def _state(part: OutputPart) -> Mapping[str, Any]:
+def _state_of(part: OutputPart) -> Mapping[str, Any]:
     """What the frontier of a shard says of how far it came; nothing where it has not begun."""
     try:
         return part.state()
@@ -173,7 +173,7 @@ def _state(part: OutputPart) -> Mapping[str, Any]:
         return {}
 
 
-def _spent(state: Mapping[str, Any], refresh: int) -> Spent:
+def _spent_of(state: Mapping[str, Any], refresh: int) -> Spent:
     """What a shard has taken of the limits of a crawl or refresh as it committed last."""
     values = state.get("spent")
     return Spent(*values) if values and number_in(state, "refresh", "number") == refresh else Spent()

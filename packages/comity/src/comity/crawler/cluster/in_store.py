@@ -48,7 +48,7 @@ NOTE_SECONDS: Final = 1.0  # seconds: what only counts on is said no more often
 MIN_LEASE_SECONDS: Final = 1.0
 MAX_LEASE_SECONDS: Final = 600.0
 
-_NOT_NOW: Final = ("the database system is", "too many", "connection slots")
+_PASSING_REFUSALS: Final = ("the database system is", "too many", "connection slots")
 """What is in a server's refusal to have us that may pass; psycopg gives no code for it."""
 
 
@@ -118,7 +118,7 @@ class InStore:
         """Seconds until the store is asked again. Who joins waits for it as a worker does, and where nobody lets them
         in, or they are to stop, the error is raised, as for those who begin."""
         said = str(error)
-        turned_away = "FATAL" in said and not any(words in said for words in _NOT_NOW)
+        turned_away = "FATAL" in said and not any(words in said for words in _PASSING_REFUSALS)
         if self.how != "join" or stopped or turned_away or "resolve host" in said:
             raise error
         if not self._waits:
@@ -144,14 +144,14 @@ class StoreCoordination:
 
     def __init__(
         self,
-        taking: InStore,
+        access: InStore,
         name: str,
         manifest: CrawlManifest,
         settings: CrawlSettings,
         workers: int,
         thread: Executor,
     ) -> None:
-        folder, store, how, run, pages = taking.folder, taking.store, taking.how, taking.run, settings.max_pages
+        folder, store, how, run, pages = access.folder, access.store, access.how, access.run, settings.max_pages
         self.name = name
         command = self.name, str(folder)
         ours = None if how == "begin" else mark_of(store)
@@ -160,7 +160,7 @@ class StoreCoordination:
             check_server(db, store.where, manifest.shards, workers)
             if how == "begin":
                 make(
-                    db, store.where, manifest.shards, asdict(manifest), lease=taking.lease, pages=pages, command=command
+                    db, store.where, manifest.shards, asdict(manifest), lease=access.lease, pages=pages, command=command
                 )
         (ours or mark_of(store)).write(folder)
         if how == "refresh":
@@ -178,7 +178,7 @@ class StoreCoordination:
         self.limit_reached: str | None = None
         self.ended = False
         self._folder = folder
-        self._url = taking.url
+        self._url = access.url
         self._store = store
         self._manifest, self._settings = manifest, settings
         self._thread = thread
@@ -189,7 +189,7 @@ class StoreCoordination:
         self._holders: dict[int, str] = {}  # of shards, as seen last
         self._looking: Future[None] | None = None
         self._orders = _OrdersRead(before, before)
-        self._see(store.status())
+        self._take_status(store.status())
         self.earlier = sum(now.stats.pages for now in self.now.values())
 
     async def sum_up(self, ends: Mapping[int, ShardEnd], *, stopped: bool) -> tuple[int, int]:
@@ -198,10 +198,10 @@ class StoreCoordination:
 
     def _sum_up(self) -> tuple[int, int]:
         with suppress(Superseded):
-            self._see_again()  # first: a connection that broke is made anew
+            self._refresh_status()  # first: a connection that broke is made anew
         truncate_to_commit(self._store, self._folder, self._manifest.sink, self._names)
         state = self._store.status()
-        self._see(state)
+        self._take_status(state)
         ended, now = state.ended, self.now.values()
         self.ended = ended is not None and all(each.state == "ended" for each in now)
         self.limit_reached = None if ended in (None, FINISHED) else ended
@@ -211,9 +211,9 @@ class StoreCoordination:
         with self._store.open() as db:
             (waiting,) = db.execute("SELECT coalesce(sum(unasked + queued), 0) FROM host").fetchone()
         left = urls_left(int(waiting), now, self._store.pending())
-        return left, self._unasked() if self._manifest.refresh else 0
+        return left, self._count_unasked() if self._manifest.refresh else 0
 
-    def _unasked(self) -> int:
+    def _count_unasked(self) -> int:
         """Pages known from before the refresh under way that wait still."""
         last = {shard: fact["last"] for shard, fact in self._store.state("refresh").items()}
         with self._store.open(MAX_BULK_SECONDS) as db:
@@ -242,17 +242,17 @@ class StoreCoordination:
         if self._looking is None or self._looking.done():
             if self._looking is not None:
                 self._looking.result()  # raises Superseded, and nothing else
-            self._looking = self._thread.submit(self._see_again)
+            self._looking = self._thread.submit(self._refresh_status)
         return time.monotonic() >= self._orders.ended_at + ORDER_GRACE_SECONDS  # the shards have written it down
 
-    def _see_again(self) -> None:
+    def _refresh_status(self) -> None:
         """See how all shards stand; while the database is away, what was seen last stays. Superseded is raised."""
         try:
             self._store.heartbeat(self._run, self.name, str(self._folder), works=False)
             while self._dead:
                 self._store.remove_members(self._dead[0])
                 self._dead.pop(0)
-            self._see(self._store.status())
+            self._take_status(self._store.status())
             for number, order in self._store.orders.since(self._orders.last):
                 if order.order == "end":
                     self._orders.ended_at = min(self._orders.ended_at, time.monotonic())
@@ -267,7 +267,7 @@ class StoreCoordination:
         """Take part no more."""
         self._store.remove_members(self.name, *self._dead)
 
-    def _see(self, state: BoardState) -> None:
+    def _take_status(self, state: BoardState) -> None:
         for row in state.rows:
             self.now[row.number] = row.now
             if row.holder is not None:
@@ -284,7 +284,7 @@ class BoardInStore(Board):
         self._leases = leases
         self._run = run
         self._folder = folder
-        self._noted: dict[int, tuple[object, float]] = {}
+        self._reported: dict[int, tuple[object, float]] = {}
 
     def status(self) -> BoardState:
         return self._store.status()
@@ -296,7 +296,7 @@ class BoardInStore(Board):
 
     def forget(self) -> None:
         """What was said last may not have been heard."""
-        self._noted.clear()
+        self._reported.clear()
 
     def _note(self, holder: str, stands: Mapping[int, tuple[int, ShardStatus]]) -> None:
         """As of Board; what is not other than what was said last is not said."""
@@ -304,9 +304,9 @@ class BoardInStore(Board):
         at, new = time.monotonic(), {}
         for number, (token, now) in stands.items():
             key = token, now.state, dict(now.sent), dict(now.taken), now.granted, now.spent.pages
-            said, since = self._noted.get(number, (None, 0.0))
+            said, since = self._reported.get(number, (None, 0.0))
             if key != said or at - since > NOTE_SECONDS:
-                self._noted[number] = key, at
+                self._reported[number] = key, at
                 new[number] = token, now
         self._store.report_status(new)
 

@@ -63,7 +63,7 @@ class Shards(Protocol):
 
 
 @dataclass(slots=True)
-class _InVain:
+class _FailedStarts:
     """Of a shard that ended because of the store: how far it had come then, how often that was, when it may be taken
     again."""
 
@@ -100,7 +100,7 @@ class Member:
         self._held: dict[int, _Held] = {}
         self._siblings: list[Scheduler] = []  # of these shards
         self._given_back: list[tuple[int, int, int]] = []
-        self._in_vain: dict[int, _InVain] = {}
+        self._failed_starts: dict[int, _FailedStarts] = {}
         self._ending = self._stopping = False
         self._beat_at = time.monotonic()
         self._wake = asyncio.Event()
@@ -153,38 +153,38 @@ class Member:
             if self._error is not None or (self._stopping and not self._held):
                 return
             try:
-                answer = await self._shards.round(self._asking())
+                answer = await self._shards.round(self._heartbeat())
                 self._apply(answer)
                 if answer.over:
                     return
-                await self._take_up(answer.mail)
+                await self._process_mail(answer.mail)
             except (Unreachable, LeaseLost) as error:
-                self._in_reach(str(error))
+                self._report_reach(str(error))
                 pause = min(2 * pause, MAX_RETRY_SECONDS)
             else:
                 pause = ROUND_SECONDS
-                self._in_reach(None)
+                self._report_reach(None)
             await self._pause(pause)
             busy = self._held and all(each.shard.is_at_work for each in self._held.values())
             await asyncio.sleep(
                 ROUND_SECONDS if busy else ROUND_SECONDS / 10
             )  # what comes at the same time comes along
 
-    def _in_reach(self, trouble: str | None) -> None:
+    def _report_reach(self, trouble: str | None) -> None:
         """Tell who started this process when the store is away, and when it is back."""
         if (trouble is None) != (self._trouble is None):
             self._send("notice", trouble or f"{self._shards.where} is back")
         self._trouble = trouble
 
-    def _begun(self) -> dict[int, _Held]:
+    def _begun_shards(self) -> dict[int, _Held]:
         """The shards that can be told and asked."""
         return {number: held for number, held in self._held.items() if held.shard.has_begun and held.shard.is_ours()}
 
-    def _asking(self) -> Heartbeat:
+    def _heartbeat(self) -> Heartbeat:
         now, concurrency = time.monotonic(), self._job.settings.concurrency
-        put_off = {number for number, vain in self._in_vain.items() if now < vain.until}
-        asked = Heartbeat(busy=frozenset(self._held.keys() | put_off), take=not self._stopping)
-        for number, held in self._begun().items():
+        deferred = {number for number, failed in self._failed_starts.items() if now < failed.until}
+        asked = Heartbeat(busy=frozenset(self._held.keys() | deferred), take=not self._stopping)
+        for number, held in self._begun_shards().items():
             stands = held.shard.now(os.getpid())
             asked.statuses[number] = held.shard.token, stands
             if stands.granted is not None and needs_quota(stands, concurrency):
@@ -195,7 +195,7 @@ class Member:
         return asked
 
     def _apply(self, answer: HeartbeatReply) -> None:
-        begun = self._begun()
+        begun = self._begun_shards()
         for (sender, receiver), number in answer.delivered.items():
             if sender in begun:
                 begun[sender].shard.mailbox.delivered({receiver: number})
@@ -210,22 +210,22 @@ class Member:
             self._begin(number, token)
             self.wake()
         if answer.enough is not None and not self._stopping:
-            self._even_out(answer.enough)
+            self._release_surplus(answer.enough)
         for number, held in begun.items() if answer.lacking else ():
             if releases_quota(held.shard.now(os.getpid()), self._job.settings.concurrency):
                 self._given_back.append((number, held.shard.token, held.shard.give_back()))
 
-    async def _take_up(self, mail: list[tuple[int, int]]) -> None:
+    async def _process_mail(self, mail: list[tuple[int, int]]) -> None:
         """Have our shards take up what waits for them, by sender and receiver."""
         senders: dict[int, list[int]] = {}
         for sender, receiver in mail:
             senders.setdefault(receiver, []).append(sender)
         for receiver, its in senders.items():
-            held = self._begun().get(receiver)
+            held = self._begun_shards().get(receiver)
             if held is not None and await held.shard.mailbox.process(its, self._shards.post):
                 self.wake()
 
-    def _even_out(self, enough: int) -> None:
+    def _release_surplus(self, enough: int) -> None:
         """Let a shard go, one at a time."""
         ours = {number: held for number, held in self._held.items() if held.shard.is_ours()}
         if len(ours) > enough and not any(held.leaving for held in self._held.values()):
@@ -256,8 +256,8 @@ class Member:
             if held.task.cancelled() or isinstance(error, LeaseLost | Unreachable):
                 self._shards.forget(number)
                 if isinstance(error, Unreachable):
-                    self._in_reach(str(error))
-                    self._broke_off(number, held, error)
+                    self._report_reach(str(error))
+                    self._count_failed_start(number, held, error)
             elif isinstance(error, ComityError):
                 self._error = self._error or error
             elif error is not None:
@@ -269,19 +269,19 @@ class Member:
                     await self._shards.release(held.shard, "ended" if over else "stopped")
                 except StorageError as failure:
                     self._shards.forget(number)  # else it would stay ours, and nobody would work it
-                    self._in_reach(str(failure))
+                    self._report_reach(str(failure))
 
-    def _broke_off(self, number: int, held: _Held, error: Unreachable) -> None:
+    def _count_failed_start(self, number: int, held: _Held, error: Unreachable) -> None:
         """A shard ended because of the store: it is taken again, but not for ever where nothing comes of it."""
-        vain = self._in_vain.setdefault(number, _InVain())
+        failed = self._failed_starts.setdefault(number, _FailedStarts())
         progress = held.shard.progress
-        if progress is not None and progress != vain.progress:
-            vain.progress, vain.times = progress, 0
-        vain.times += 1
-        vain.until = time.monotonic() + min(ROUND_SECONDS * 2**vain.times, MAX_RESTART_SECONDS)
-        if vain.times >= MAX_FRUITLESS_STARTS:
+        if progress is not None and progress != failed.progress:
+            failed.progress, failed.times = progress, 0
+        failed.times += 1
+        failed.until = time.monotonic() + min(ROUND_SECONDS * 2**failed.times, MAX_RESTART_SECONDS)
+        if failed.times >= MAX_FRUITLESS_STARTS:
             self._error = self._error or StorageError(
-                f"shard {number} was begun {vain.times} times and kept nothing: {error}",
+                f"shard {number} was begun {failed.times} times and kept nothing: {error}",
                 hint="what was written is safe; fix that, then continue with --join",
             )
 

@@ -161,7 +161,7 @@ class RayWorker:
         try:
             self.pid, self.machine = await self._answer(self._actor.place.remote())
             if self._job.store is None and self.machine != platform.node():
-                yield "failed", elsewhere(self.machine)
+                yield "failed", on_another_machine(self.machine)
                 return
             yield "placed", self.machine
             working = self._actor.work.remote(self._job, platform.node())
@@ -174,7 +174,7 @@ class RayWorker:
             yield "failed", error
         except self._ray.exceptions.RayActorError as error:
             if self.pid is None and getattr(error, "actor_init_failed", False):
-                yield "failed", unable(str(error))
+                yield "failed", cannot_begin(str(error))
         except self._ray.exceptions.RayError as error:  # what is no ComityError, or nowhere to run
             logger.error("a worker failed: %s", error)
         except ConnectionError:  # of a client of Ray, which does not come back to it
@@ -184,7 +184,7 @@ class RayWorker:
         if not self._head.is_gone():
             with suppress(self._ray.exceptions.RayError, ConnectionError):
                 self._ray.kill(self._actor)
-        elif self._is_here() and self.pid is not None:  # on another machine it ends itself
+        elif self._runs_here() and self.pid is not None:  # on another machine it ends itself
             with suppress(OSError):
                 os.kill(self.pid, signal.SIGKILL)
 
@@ -192,12 +192,12 @@ class RayWorker:
         self.kill()
         # In a store what it writes is not kept, but there should be no more of it when its files are cut back.
         deadline = math.inf if self._job.store is None else time.monotonic() + MAX_END_SECONDS
-        while self._is_here() and time.monotonic() < deadline:
+        while self._runs_here() and time.monotonic() < deadline:
             await asyncio.sleep(END_LOOK_SECONDS)
         self.returncode = self._ends
         return self._ends
 
-    def _is_here(self) -> bool:
+    def _runs_here(self) -> bool:
         if self.pid is None or self.machine != platform.node():
             return False
         try:
@@ -238,7 +238,7 @@ def _answer_to(asked: Any) -> "asyncio.Future[Any]":
     return answer
 
 
-def elsewhere(machine: str) -> InvalidSetting:
+def on_another_machine(machine: str) -> InvalidSetting:
     """What is wrong where an actor runs on another machine: SQLite's journal (WAL) is shared by processes of one
     machine only, so a shared folder does not do."""
     return InvalidSetting(
@@ -247,7 +247,7 @@ def elsewhere(machine: str) -> InvalidSetting:
     )
 
 
-def unable(said: str) -> EngineFailed:
+def cannot_begin(said: str) -> EngineFailed:
     """What is wrong where an actor's process cannot make the worker."""
     lines = [line.strip() for line in said.splitlines() if line.strip()]
     return EngineFailed(

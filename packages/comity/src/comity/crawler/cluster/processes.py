@@ -73,7 +73,7 @@ class Notices:
         self._workers = workers
         self._machines = {platform.node()}  # that are known to have workers
         self._away: set[int] = set()  # processes that cannot reach the database
-        self._in_vain = 0  # looks at which a worker had no place to run
+        self._vain_looks = 0  # looks at which a worker had no place to run
 
     def in_reach(self, number: int, text: str) -> None:
         """A process says that the database is away, or that it is back; others may say the same."""
@@ -95,8 +95,8 @@ class Notices:
 
     def waiting(self, count: int) -> None:
         """So many of the workers have no place to run."""
-        self._in_vain = self._in_vain + 1 if count else 0
-        if self._in_vain == MAX_VAIN_LOOKS:
+        self._vain_looks = self._vain_looks + 1 if count else 0
+        if self._vain_looks == MAX_VAIN_LOOKS:
             self._tell(f"{count} of {self._workers} workers wait until Ray has a processor free for them")
 
 
@@ -125,7 +125,9 @@ class Processes:
         self._wake = asyncio.Event()
         self.workers = [WorkerProcess(number, start, self._received, self._wake.set) for number in range(workers)]
         self._snapshots: dict[int, dict[int, Snapshot]] = {}  # by worker and shard
-        self._shown: tuple[int, int] | None = None  # hosts and rules that a snapshot is to have; None: nobody has asked
+        self._limits: tuple[int, int] | None = (
+            None  # hosts and rules that a snapshot is to have; None: nobody has asked
+        )
         self._ends: dict[int, ShardEnd] = {}  # by shard, how it ended last
         self._error: Exception | None = None
 
@@ -136,8 +138,8 @@ class Processes:
 
     def snapshots(self, hosts: int, rules: int) -> list[Snapshot]:
         """How this machine's shards stand; from now on with so many hosts and rules at least."""
-        most = self._shown or (0, 0)  # several may ask: a display, and who scrapes metrics
-        self._shown = max(hosts, most[0]), max(rules, most[1])
+        most = self._limits or (0, 0)  # several may ask: a display, and who scrapes metrics
+        self._limits = max(hosts, most[0]), max(rules, most[1])
         return [each for snapshots in self._snapshots.copy().values() for each in snapshots.values()]
 
     async def work(self) -> None:
@@ -198,8 +200,8 @@ class Processes:
             if now - looked >= LOOK_SECONDS:
                 looked = now
                 self._pace.add(now, self.stats.pages)
-                if self._shown is not None:
-                    self._tell_begun(("snapshot", *self._shown))
+                if self._limits is not None:
+                    self._tell_begun(("snapshot", *self._limits))
                 self._look()
             self._wake.clear()
             with suppress(TimeoutError):

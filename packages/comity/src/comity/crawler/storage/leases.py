@@ -100,7 +100,7 @@ class Leases:
             try:
                 with db.transaction():
                     db.execute(f"SET LOCAL lock_timeout = {_LOCK_WAIT_MILLISECONDS}")
-                    if not self._may_take(db):
+                    if not self._can_take(db):
                         return None
                     row = db.execute(
                         "SELECT 1 FROM shard WHERE number = %s AND (holder IS NULL OR holder = %s "
@@ -126,10 +126,10 @@ class Leases:
         self._until[shard] = asked + LEASE_MARGIN * self.seconds
         return int(token)
 
-    def _may_take(self, db: Any) -> bool:
+    def _can_take(self, db: Any) -> bool:
         """Whether our run is the crawl's still, and no other server has come in the place of the one before."""
         if self._run is not None:
-            see_run(db, self._where, self._run)
+            check_run(db, self._where, self._run)
         if db.execute(f"UPDATE crawl SET server = {SERVER} WHERE server <> {SERVER}").rowcount == 0:
             return True
         # Whoever has a shard of which the database has lost that says so within a lease, or has it no more.
@@ -176,7 +176,7 @@ class Leases:
             )
 
 
-def see_run(db: Any, where: Address, run: Run) -> None:
+def check_run(db: Any, where: Address, run: Run) -> None:
     """See that a run is the crawl's still, until the end of the transaction that is open; else Superseded."""
     row = db.execute("SELECT id, run FROM crawl FOR KEY SHARE").fetchone()
     if row is None or row[0] != run.crawl:

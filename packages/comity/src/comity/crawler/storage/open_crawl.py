@@ -33,7 +33,7 @@ def open_crawl(place: str | Path | Sequence[Path], store: str | None = None) -> 
         if place.startswith(STORES):
             return StoreCrawl(place)
         place = Path(place)
-    crawl = _opened(place, store)
+    crawl = _open(place, store)
     if isinstance(crawl, FolderCrawl):
         crawl.check()  # one in a store is there, else it could not be opened
     return crawl
@@ -44,10 +44,10 @@ def open_output(folders: Path | Sequence[Path], store: str | None = None) -> Cra
 
     Args, Raises: as of open_crawl.
     """
-    return _opened(folders, store).output()
+    return _open(folders, store).output()
 
 
-def _opened(folders: Path | Sequence[Path], store: str | None) -> StoredCrawl:
+def _open(folders: Path | Sequence[Path], store: str | None) -> StoredCrawl:
     given = [folders] if isinstance(folders, Path) else list(dict.fromkeys(folders))
     held = {folder: mark for folder in given if (mark := stored_in(folder)) is not None}
     if held or (store is not None and not given):

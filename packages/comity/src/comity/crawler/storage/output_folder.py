@@ -50,7 +50,7 @@ def truncate_to_commit(store: CrawlStore, folder: Path, form: str, dead: Collect
         if written or part.folder != where:
             continue
         if (path := folder / part.name).is_dir():
-            _cut_back(store, part, path, form)
+            _truncate_part(store, part, path, form)
         elif part.ledger is not None:
             raise StorageError(
                 f"{path} is missing, and {part.ledger['count']:,} records of its ledger are committed",
@@ -81,7 +81,7 @@ def take_folder(store: CrawlStore, folder: Path) -> None:
         if has_begun(folder / "frontier.sqlite") or manifest_of(folder) is not None:
             raise StorageError(f"{folder} contains a crawl of its own", hint="choose another folder with -o")
         make_folder(folder)
-        with _alone(folder) as alone:
+        with _sole_access(folder) as alone:
             if alone and stored_in(folder) is None:
                 ours.write(folder)
     check_free(folder, ours)
@@ -89,13 +89,13 @@ def take_folder(store: CrawlStore, folder: Path) -> None:
 
 def leave_folder(store: CrawlStore, folder: Path, form: str) -> None:
     """Cut back what nobody writes to, on a machine where no command of ours does."""
-    with _alone(folder) as alone:
+    with _sole_access(folder) as alone:
         if alone:
             truncate_to_commit(store, folder, form)
 
 
 @contextmanager
-def _alone(folder: Path) -> Iterator[bool]:
+def _sole_access(folder: Path) -> Iterator[bool]:
     """Whether nobody else sees to a folder; a command that takes part there does so as long as it runs."""
     deadline = time.monotonic() + MAX_LOCK_SECONDS
     while True:
@@ -114,7 +114,7 @@ def _alone(folder: Path) -> Iterator[bool]:
             return
 
 
-def _cut_back(store: CrawlStore, part: PartRow, path: Path, form: str) -> None:
+def _truncate_part(store: CrawlStore, part: PartRow, path: Path, form: str) -> None:
     if part.ledger or (path / LEDGER).exists():
         AppendedFile(path / LEDGER, part.ledger["length"] if part.ledger else 0).close()
     sink = make(form)

@@ -15,7 +15,7 @@ from comity.crawler.observe.stats import Stats
 from comity.crawler.storage.board import BoardState, ShardRow, adjusted_quota, seconds_of, unassigned
 from comity.crawler.storage.crawl import ShardSummary, StoredCrawl, describe_shard
 from comity.crawler.storage.crawl_output import FACTS, CrawlOutput, OutputPart, not_finished
-from comity.crawler.storage.leases import NEXT_TOKEN, StaleCounters, now, see_run
+from comity.crawler.storage.leases import NEXT_TOKEN, StaleCounters, check_run, now
 from comity.crawler.storage.manifest import LOST_PREFIX, STORE, CrawlManifest, StoreMark, part, stored_in
 from comity.crawler.storage.orders import Order, OrderKind, checked_order
 from comity.crawler.storage.placement import ShardAssignment
@@ -174,11 +174,11 @@ class CrawlStore:
         Raises:
             StorageError: somebody works on it; or it has not ended, and cannot be refreshed.
         """
-        with _at_rest(self, MAX_SILENT_SECONDS if save is None else MAX_BULK_SECONDS) as db:
+        with _locked_at_rest(self, MAX_SILENT_SECONDS if save is None else MAX_BULK_SECONDS) as db:
             db.execute(f"ALTER TABLE operator_order ADD COLUMN IF NOT EXISTS {CONFIRMED}")
             id_, before, ended = db.execute("SELECT id, run, ended FROM crawl").fetchone()
             if after is not None and after != Run(id_, before):
-                raise _is_crawled(self)
+                raise _in_use(self)
             if save is not None:
                 states = dict(db.execute("SELECT number, state FROM shard").fetchall())
                 if ended is None or {*states.values()} != {"ended"}:
@@ -234,7 +234,7 @@ class CrawlStore:
         """Say that somebody takes part still: a process that works shards, or a command that has begun such.
         Superseded: the run is not the crawl's any more."""
         with self.open() as db, db.transaction():
-            see_run(db, self.where, run)
+            check_run(db, self.where, run)
             db.execute(
                 "INSERT INTO member (name, folder, works) VALUES (%s, %s, %s) "
                 "ON CONFLICT (name) DO UPDATE SET beat = member.beat + 1",
@@ -268,7 +268,7 @@ class CrawlStore:
         rows = []
         for *_, number, token, holder, renewal, granted, state, text in found:
             holder = None if number in over else holder
-            stands = replace(_as_said(number, granted, text), state=state or "starting")
+            stands = replace(_status_from_json(number, granted, text), state=state or "starting")
             rows.append(
                 ShardRow(number, token, holder, renewal, granted, stands if holder is not None else unassigned(stands))
             )
@@ -390,7 +390,7 @@ class _LivenessCheck:
 
 
 @contextmanager
-def _at_rest(store: CrawlStore, patience: float) -> Iterator[Any]:
+def _locked_at_rest(store: CrawlStore, patience: float) -> Iterator[Any]:
     """A transaction in which nobody works on the crawl, and nobody can begin to; a StorageError where somebody does."""
     attendance = _LivenessCheck()
     while True:
@@ -401,15 +401,15 @@ def _at_rest(store: CrawlStore, patience: float) -> Iterator[Any]:
                 yield db
                 return
         if there:
-            raise _is_crawled(store)
+            raise _in_use(store)
         time.sleep(POLL_SECONDS)
 
 
-def _is_crawled(store: CrawlStore) -> StorageError:
+def _in_use(store: CrawlStore) -> StorageError:
     return StorageError(f"{store.where} is being crawled by another command", hint="to take part, use --join")
 
 
-def _as_said(number: int, granted: int | None, text: str | None) -> ShardStatus:
+def _status_from_json(number: int, granted: int | None, text: str | None) -> ShardStatus:
     """How a shard stands by what was said of it last."""
     if text is None:
         return ShardStatus(number, granted=granted)

@@ -73,7 +73,7 @@ class StoredConfig:
             plugins = {**(kept["plugins"] or {}), "sink": (kept["sink"] or {}).get("name")}
             refresh = (kept["refresh"] or {"number": 0})["number"]
         except (TypeError, AttributeError, KeyError) as error:
-            raise _unread() from error
+            raise _unreadable() from error
         return cls._kept(kept[POLICY], kept[SETTINGS] or {}, refresh, plugins)
 
     @classmethod
@@ -83,10 +83,10 @@ class StoredConfig:
             names = {kind: str(name) for kind, name in plugins.items() if name is not None}
             return cls(True, made, known_settings(settings), int(refresh), names, manifest)
         except (TypeError, AttributeError) as error:
-            raise _unread() from error
+            raise _unreadable() from error
 
 
-def _unread() -> StorageError:
+def _unreadable() -> StorageError:
     return StorageError("what the crawl was begun with cannot be read", hint="restore its folder, or begin another")
 
 
