@@ -112,7 +112,7 @@ def test_a_page_that_asks_for_payment_fails_for_a_reason_of_its_own(site: Site) 
 
     crawl = asyncio.run(crawled())
     assert [(each["why"], each["status"]) for each in crawl.failures] == [
-        ("requires payment: HTTP status 402", 402),
+        ("requires payment, 0.01 USD: HTTP status 402", 402),
         ("requires a licence: HTTP status 401", 401),
         ("HTTP status 401", 401),
     ]
