@@ -31,6 +31,8 @@ ASKED = {
     "check": {"text": TEXT, "agents": ["GPTBot"], "urls": ["/blog/é"], "tests": "GPTBot not /x"},
     "explain": {"text": TEXT, "agent": "GPTBot", "url": "/blog/"},
     "lint": {"text": TEXT},
+    "bots": {"text": TEXT},
+    "switch": {"text": TEXT, "agents": ["CCBot"], "access": "blocked", "purpose": "AI training"},
     "diff": {"old": TEXT, "new": "User-agent: *\nDisallow: /\n"},
 }
 """Each way of asking once, so that what is imported late is there too."""

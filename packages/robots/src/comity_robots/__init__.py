@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from comity_robots.explain import Match
     from comity_robots.lines import Line
     from comity_robots.robots import Robots, parse
+    from comity_robots.switches import Wishes, access, block, block_path, let_in, state, written
     from comity_robots.values import Group, Record, Rule
 
 __all__ = [
@@ -29,15 +30,22 @@ __all__ = [
     "Robots",
     "Rule",
     "UseChange",
+    "Wishes",
+    "access",
     "add_rule",
+    "block",
+    "block_path",
     "build",
     "compare",
     "dialect",
     "diff",
     "known_agents",
+    "let_in",
     "names_for",
     "parse",
     "remove_rule",
+    "state",
+    "written",
 ]
 
 __getattr__ = lazy_exports(  # a program that asks for one file imports what that needs
@@ -50,6 +58,7 @@ __getattr__ = lazy_exports(  # a program that asks for one file imports what tha
         "comity_robots.explain": "Match",
         "comity_robots.agent_table": "KnownAgent known_agents names_for",
         "comity_robots.lines": "Line",
+        "comity_robots.switches": "Wishes access block block_path let_in state written",
         "comity_robots.authoring": "GroupText add_rule build remove_rule",
     },
 )

@@ -58,7 +58,7 @@ def build(
     if comment:
         parts.append("".join(f"# {line}".rstrip() + "\n" for line in comment.splitlines()))
     parts.extend(_group_text(group) for group in groups)
-    named = [_sitemap_line(url) for url in sitemaps]
+    named = [sitemap_line(url) for url in sitemaps]
     if named:
         parts.append("".join(named))
     return _whole(parse("\n".join(parts), dialect))
@@ -106,7 +106,7 @@ def _group_text(group: GroupText) -> str:
     return "".join(f"{line}\n" for line in lines)
 
 
-def _sitemap_line(url: str) -> str:
+def sitemap_line(url: str) -> str:
     if not url.startswith(("http://", "https://")) or _breaks(url) or url != url.strip():
         raise InvalidSetting(f"sitemap: {url!r} is not an absolute URL")
     return f"Sitemap: {url}\n"
@@ -124,17 +124,17 @@ def add_rule(robots: Robots, agent: str, *, allow: bool, pattern: str) -> Robots
     """
     text = rule_line(allow, pattern)
     agent_line(agent)
-    lines = _lines(robots)
+    lines = lines_of(robots)
     own = [group for group in robots.groups if _is_alone(group, agent)]
     if own:
         # After the last rule of the agent's own group, or after its last line where it has none.
         at = own[-1].rules[-1].line if own[-1].rules else own[-1].last_line
-        return _joined(robots, [*lines[:at], text, *lines[at:]])
+        return joined(robots, [*lines[:at], text, *lines[at:]])
     if _named(robots, agent):
-        return _joined(robots, [*lines, *_new_group(robots, lines, agent, [text])])
+        return joined(robots, [*lines, *_new_group(robots, lines, agent, [text])])
     # Once an agent is named, `*` no longer applies to it: its rules are copied into the new group.
-    rules = [_copied(entry) for entry in robots.entries(robots.applying(agent)[1])]
-    return _joined(robots, [*lines, *_new_group(robots, lines, agent, [*_records_for(robots, agent), *rules, text])])
+    rules = [copied(entry) for entry in robots.entries(robots.applying(agent)[1])]
+    return joined(robots, [*lines, *_new_group(robots, lines, agent, [*records_for(robots, agent), *rules, text])])
 
 
 def remove_rule(robots: Robots, agent: str, *, allow: bool, pattern: str) -> Robots:
@@ -145,7 +145,7 @@ def remove_rule(robots: Robots, agent: str, *, allow: bool, pattern: str) -> Rob
     """
     rule_line(allow, pattern)
     agent_line(agent)
-    lines: list[str | None] = list(_lines(robots))
+    lines: list[str | None] = list(lines_of(robots))
     added: list[str] = []
     for run, group in zip(robots.runs(), robots.groups, strict=True):
         dropped = [rule for rule in group.rules if (rule.allow, rule.pattern) == (allow, pattern)]
@@ -158,7 +158,7 @@ def remove_rule(robots: Robots, agent: str, *, allow: bool, pattern: str) -> Rob
                 lines[dropped[-1].line - 1] = NO_RULE
             continue
         records = []
-        for line, agents in _wishes(robots):
+        for line, agents in records_meant(robots):
             meant_for = {value.lower() for value in agents}
             if group.line <= line.number <= group.last_line and agent.lower() in meant_for:
                 records.append(line.raw.strip("\r\n"))
@@ -168,12 +168,12 @@ def remove_rule(robots: Robots, agent: str, *, allow: bool, pattern: str) -> Rob
             if line.kind == "user-agent" and line.value.lower() == agent.lower():
                 lines[line.number - 1] = None
         rules = zip(group.rules, robots.entries(run.numbers, directives.RULES), strict=True)
-        kept = [_copied(entry) for rule, entry in rules if rule not in dropped]
-        added += _new_group(robots, [*_lines(robots), *added], agent, [*records, *(kept or [NO_RULE])])
+        kept = [copied(entry) for rule, entry in rules if rule not in dropped]
+        added += _new_group(robots, [*lines_of(robots), *added], agent, [*records, *(kept or [NO_RULE])])
     left = [line for line in lines if line is not None]
-    if not added and left == _lines(robots):
+    if not added and left == lines_of(robots):
         return robots
-    return _joined(robots, [*left, *added])
+    return joined(robots, [*left, *added])
 
 
 def _is_alone(group: Group, agent: str) -> bool:
@@ -189,14 +189,14 @@ def _records(robots: Robots) -> list[Line]:
     return [line for line in robots.lines if line.kind not in ("comment", "blank", "unknown")]
 
 
-def _records_for(robots: Robots, agent: str) -> list[str]:
+def records_for(robots: Robots, agent: str) -> list[str]:
     """The lines, other than rules, that are meant for an agent now: wishes about pace and preferences."""
     lines = _records(robots)
     numbers = {number for ends, wanted in _WISHES for number in robots.applying(agent, ends, wanted)[1]}
     return [lines[number].raw.strip("\r\n") for number in sorted(numbers)]
 
 
-def _wishes(robots: Robots) -> list[tuple[Line, tuple[str, ...]]]:
+def records_meant(robots: Robots) -> list[tuple[Line, tuple[str, ...]]]:
     """Each wish about pace and each preference, with the User-agent values that it is meant for."""
     lines = _records(robots)
     found = {
@@ -211,12 +211,12 @@ def _wishes(robots: Robots) -> list[tuple[Line, tuple[str, ...]]]:
 def _new_group(robots: Robots, before: Sequence[str], agent: str, rules: Sequence[str]) -> list[str]:
     """Lines of a group to put at the end of a file; a group there that has no rule yet is closed first."""
     last = robots.groups[-1:]
-    closed = [NO_RULE] if last and not last[0].rules and len(before) == len(_lines(robots)) else []
+    closed = [NO_RULE] if last and not last[0].rules and len(before) == len(lines_of(robots)) else []
     blank = [""] if before and before[-1].strip() else []
     return [*closed, *blank, agent_line(agent), *rules]
 
 
-def _copied(entry: Entry) -> str:
+def copied(entry: Entry) -> str:
     """A rule of the file as a line, its pattern octet for octet: white space that is not ASCII belongs to it, and what
     is no UTF-8."""
     pattern = entry.octets.decode("utf-8", "surrogateescape")
@@ -224,12 +224,12 @@ def _copied(entry: Entry) -> str:
     return f"{label}: {pattern}" if pattern else f"{label}:"
 
 
-def _lines(robots: Robots) -> list[str]:
+def lines_of(robots: Robots) -> list[str]:
     """The lines with their ends, all but the last of which have one. CR, LF and CRLF end a line, nothing else does."""
     return [line.decode("utf-8", "surrogateescape") for line in robots.body.splitlines(keepends=True)]
 
 
-def _joined(robots: Robots, lines: Sequence[str]) -> Robots:
+def joined(robots: Robots, lines: Sequence[str]) -> Robots:
     """Lines put together; those without an end get the one that the file uses.
 
     Raises:

@@ -10,7 +10,8 @@ from typing import Any, Final
 
 from comity.errors import InvalidSetting, InvalidURL
 from comity_pages.urls import normalise
-from comity_robots import Robots, agent_table, diff, expectations, parse
+from comity_robots import Robots, agent_table, diff, expectations, parse, switches
+from comity_robots.agents import NOBODY
 from comity_robots.expectations import Expectation, NoExpectation
 from comity_robots.explain import Match
 from comity_robots.lint import Finding
@@ -153,6 +154,53 @@ def changes(old: str, new: str, dialect: str = "rfc9309") -> dict[str, Any]:
     }
 
 
+def bots(text: str, dialect: str = "rfc9309") -> dict[str, Any]:
+    """Which well-known agents may fetch all, a part or nothing, by which line, and what everybody is told about uses.
+
+    Raises:
+        InvalidQuestion
+    """
+    _bounded(text, (), ())
+    robots = _parsed(text, dialect)
+    delayed = dialect != "google"  # which reads no Crawl-delay
+    rows = []
+    for purpose in switches.SWITCHES:
+        for each in agent_table.known_agents(purpose):
+            access, line = switches.access(robots, each.name)
+            values: dict[str, Any] = {
+                "name": each.name,
+                "operator": each.operator,
+                "purpose": purpose,
+                "about": each.about,
+            }
+            delay = robots.crawl_delay(each.name) if delayed else None
+            rows.append(values | {"source": each.source, "access": access, "line": line or None, "delay": delay})
+    return {"bots": rows, "usage": _usage(robots, _absolute("/"), NOBODY)}
+
+
+def switch(
+    text: str, agents: Sequence[str], access: str, purpose: str = "", dialect: str = "rfc9309"
+) -> dict[str, str]:
+    """The file with the fewest lines changed so that agents are blocked, or no longer blocked.
+
+    Args:
+        access: `allowed` or `blocked`.
+        purpose: one whose agents are switched too, and what content may be used for with it.
+
+    Raises:
+        InvalidQuestion: a value is none, or there is no such edit.
+    """
+    _bounded(text, agents, ())
+    if access not in ("allowed", "blocked"):
+        raise InvalidQuestion("access: write allowed or blocked")
+    allow = access == "allowed"
+    wishes = switches.Wishes(purposes={purpose: allow} if purpose else {}, agents=dict.fromkeys(agents, allow))
+    try:
+        return {"text": str(switches.written(wishes, _parsed(text, dialect)))}
+    except InvalidSetting as error:
+        raise InvalidQuestion(str(error)) from None
+
+
 def _first(found: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     return islice(found.items(), MAX_CHANGES)
 
@@ -280,5 +328,12 @@ def _tested(robots: Robots, wanted: Expectation) -> dict[str, Any]:
     return {"text": text, "holds": allowed == wanted.allowed, "line": rule.line if rule else None, "why": why}
 
 
-QUESTIONS: Final[Mapping[str, Callable[..., Any]]] = {"check": check, "explain": explain, "lint": lint, "diff": changes}
+QUESTIONS: Final[Mapping[str, Callable[..., Any]]] = {
+    "check": check,
+    "explain": explain,
+    "lint": lint,
+    "diff": changes,
+    "bots": bots,
+    "switch": switch,
+}
 """What the API answers, by name; the parameters are the members of the question."""

@@ -1,5 +1,6 @@
 """`comity diff`: what a change of a robots.txt means."""
 
+from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any
 
@@ -7,6 +8,7 @@ from comity.cli.exits import Exit
 from comity.cli.options import JSON, READING, argument, command, loaded
 from comity.cli.robots_files import read_all
 from comity.cli.terminal import print_json, print_out
+from comity_robots import Diff
 from comity_robots import diff as difference
 
 
@@ -27,27 +29,33 @@ def diff(old: str, new: str, as_json: bool, **options: Any) -> Exit:
     if as_json:
         print_json(asdict(changes))
         return Exit.PARTLY if changes else Exit.DONE
-    for change in changes.changes:
-        verb = "may now fetch" if change.allowed else "may no longer fetch"
-        rule = change.after or change.before
-        where = f"{'NEW' if change.after else 'OLD'}, line {rule.line}: {rule.text}" if rule else "no rule"
-        what = f"{change.agent} {verb} {change.paths}"
-        print_out(f"  ({where})", lead=what, colour="green" if change.allowed else "red")
-    for pattern in changes.undecided:
-        print_out(f"not known whether paths of {pattern} changed: it meets too many other patterns")
-    for agent, (before, after) in changes.delays.items():
-        print_out(f"{agent}: Crawl-delay {_seconds(before)} -> {_seconds(after)}")
-    for name, differing in (("Request-rate", changes.rates), ("Visit-time", changes.hours)):
-        for agent, (was, now) in differing.items():
-            print_out(f"{agent}: {name} {was or 'none'} -> {now or 'none'}")
-    for agent, (lines, lines_now) in changes.usage.items():
-        print_out(f"{agent}: preferences {'; '.join(lines) or 'none'} -> {'; '.join(lines_now) or 'none'}")
-    for name, what in (("licences", "licence"), ("parameters", "Clean-param"), ("sitemaps", "sitemap")):
-        for how in ("added", "removed"):
-            for value in getattr(changes, f"{name}_{how}"):
-                print_out(f"{what} {how}: {value}")
+    for lead, more, colour in in_words(changes):
+        print_out(more, lead=lead, colour=colour)
     return Exit.PARTLY if changes else Exit.DONE
 
 
 def _seconds(value: float | None) -> str:
     return "none" if value is None else f"{value:,.10g} s"
+
+
+def in_words(changes: Diff) -> Iterator[tuple[str, str, str | None]]:
+    """Each change as a sentence, with what follows it and a colour."""
+    for change in changes.changes:
+        verb = "may now fetch" if change.allowed else "may no longer fetch"
+        rule = change.after or change.before
+        where = f"{'NEW' if change.after else 'OLD'}, line {rule.line}: {rule.text}" if rule else "no rule"
+        what = f"{change.agent} {verb} {change.paths}"
+        yield what, f"  ({where})", "green" if change.allowed else "red"
+    for pattern in changes.undecided:
+        yield f"not known whether paths of {pattern} changed: it meets too many other patterns", "", None
+    for agent, (before, after) in changes.delays.items():
+        yield f"{agent}: Crawl-delay {_seconds(before)} -> {_seconds(after)}", "", None
+    for name, differing in (("Request-rate", changes.rates), ("Visit-time", changes.hours)):
+        for agent, (was, now) in differing.items():
+            yield f"{agent}: {name} {was or 'none'} -> {now or 'none'}", "", None
+    for agent, (lines, lines_now) in changes.usage.items():
+        yield f"{agent}: preferences {'; '.join(lines) or 'none'} -> {'; '.join(lines_now) or 'none'}", "", None
+    for name, what in (("licences", "licence"), ("parameters", "Clean-param"), ("sitemaps", "sitemap")):
+        for how in ("added", "removed"):
+            for value in getattr(changes, f"{name}_{how}"):
+                yield f"{what} {how}: {value}", "", None
