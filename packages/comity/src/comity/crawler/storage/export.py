@@ -72,7 +72,9 @@ def export_at_end(folder: Path, form: str, store: str | None) -> None:
     if form in FORMATS and (its := FORMATS[form].export) is not None:
         where = (folder / its.place).as_posix()
         try:
-            export(open_output(folder, store), form, where)
+            output = open_output(folder, store)
+            if store is None or any(part.absent is None for part in output.parts):  # a machine may have had no shard
+                export(output, form, where)
         except ComityError as error:
             hint = f"the crawl's log is safe; then: comity export {folder} --to {form} -o {where}"
             raise type(error)(*error.args, hint=f"{error.hint}; {hint}" if error.hint else hint) from error
