@@ -136,9 +136,12 @@ def test_the_command_writes_a_table_a_summary_and_a_report(tmp_path: Path) -> No
     table = pq.read_table(tmp_path / "out.parquet")
     assert table.num_rows == 8
     assert table["may_fetch"].to_pylist() == [False, True, True, None, False, False, True, None]
-    assert "disallowed_explicit 2 (50.0%)" in run.stdout
+    assert "disallowed by a rule 2 (50.0%)" in run.stdout
     assert "https://a.example" in run.stdout
-    assert "<svg" in (tmp_path / "r.html").read_text("utf-8")
+    page = (tmp_path / "r.html").read_text("utf-8")
+    assert "4 URLs, 2 agents: GPTBot may not fetch 2 (50.0%)" in page
+    assert "default-src 'none'" in page
+    assert "allowed_implicit" not in page
     assert not (tmp_path / "out.parquet.parts").exists()
     assert "name the file to write" in comity(*words[:-2], cwd=tmp_path).stderr
 

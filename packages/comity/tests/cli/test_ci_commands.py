@@ -28,12 +28,13 @@ def faulty(tmp_path: Path) -> Path:
 def test_lint_prints_a_line_for_each_finding_errors_first_and_counts_them(faulty: Path) -> None:
     told = comity("lint", "robots.txt", cwd=faulty)
     assert told.stdout == (
-        "robots.txt:2: path-without-slash 'private' matches nothing; write Disallow: /private (changes what is read)\n"
-        "robots.txt:4: crawl-delay-unreadable '10s' is not a number of seconds; "
+        "robots.txt:2: error: path-without-slash 'private' matches nothing; "
+        "write Disallow: /private (changes what is read)\n"
+        "robots.txt:4: error: crawl-delay-unreadable '10s' is not a number of seconds; "
         "write Crawl-delay: 10 (changes what is read)\n"
-        "robots.txt:5: noindex-in-robots Google stopped reading Noindex here in 2019; "
+        "robots.txt:5: warning: noindex-in-robots Google stopped reading Noindex here in 2019; "
         'put <meta name="robots" content="noindex"> into the page\n'
-        "robots.txt:3: trailing-wildcard '*' at the end matches nothing more; "
+        "robots.txt:3: info: trailing-wildcard '*' at the end matches nothing more; "
         "write Disallow: /x (changes what is read)\n"
     )
     assert told.stderr == ("2 errors, 1 warning, 1 info; 3 with --unsafe-fixes, which change what is read\n")
@@ -44,9 +45,12 @@ def test_lint_prints_a_line_for_each_finding_errors_first_and_counts_them(faulty
 @pytest.mark.parametrize(
     ("words", "shown"),
     [
-        (("lint", "robots.txt"), "\x1b[31mrobots.txt:2: path-without-slash\x1b[0m 'private' matches nothing"),
-        (("lint", "robots.txt"), "\x1b[33mrobots.txt:5: noindex-in-robots\x1b[0m Google stopped reading Noindex"),
-        (("diff", "robots.txt", "empty.txt"), "\x1b[32m* may now fetch /x*\x1b[0m  (OLD, line 3: "),
+        (("lint", "robots.txt"), "\x1b[31mrobots.txt:2: error\x1b[0m: path-without-slash 'private' matches nothing"),
+        (
+            ("lint", "robots.txt"),
+            "\x1b[33mrobots.txt:5: warning\x1b[0m: noindex-in-robots Google stopped reading Noindex",
+        ),
+        (("diff", "robots.txt", "empty.txt"), "\x1b[32mallowed   \x1b[0m  * may now fetch /x*  (OLD, line 3: "),
         (("test", "expected.txt"), "\x1b[31mexpected.txt:1\x1b[0m: GPTBot may not fetch /x: "),
     ],
 )
@@ -64,7 +68,7 @@ def test_on_a_terminal_what_is_wrong_has_a_colour(faulty: Path, words: tuple[str
 
 def test_a_file_that_cannot_be_read_keeps_no_other_from_being_linted(faulty: Path) -> None:
     told = comity("lint", "missing.txt", "robots.txt", cwd=faulty)
-    assert "robots.txt:2: path-without-slash" in told.stdout
+    assert "robots.txt:2: error: path-without-slash" in told.stdout
     assert "missing.txt" in told.stderr
     assert told.returncode == 66
 
@@ -171,11 +175,11 @@ def test_sarif_names_rules_levels_and_lines(faulty: Path) -> None:
 def test_the_robots_txt_of_a_site_is_linted_and_compared(site: Site, tmp_path: Path) -> None:
     site.set("/robots.txt", "User-agent: *\nDisallow: private\n", content_type="text/plain")
     told = comity("lint", site.url("/some/page"), *ALLOW)
-    assert told.stdout.startswith(f"{site.url('/robots.txt')}:2: path-without-slash ")
+    assert told.stdout.startswith(f"{site.url('/robots.txt')}:2: error: path-without-slash ")
     assert told.returncode == 2
     (tmp_path / "new.txt").write_text("User-agent: *\nDisallow: /private\n")
     differing = comity("diff", site.url("/"), "new.txt", *ALLOW, cwd=tmp_path)
-    assert differing.stdout == "* may no longer fetch /private  (NEW, line 2: Disallow: /private)\n"
+    assert differing.stdout == "disallowed  * may no longer fetch /private  (NEW, line 2: Disallow: /private)\n"
     assert differing.returncode == 2
 
 

@@ -156,3 +156,20 @@ def test_what_is_not_a_terminal_gets_no_colour(tmp_path: Path, monkeypatch: pyte
 class Terminal(io.StringIO):
     def isatty(self) -> bool:
         return True
+
+
+def test_settings_shows_what_differs_from_the_default_and_all_of_it_when_asked() -> None:
+    few = CliRunner().invoke(app, ["settings", "--preset", "google"]).stdout
+    assert "\nagent " in few
+    assert "preset google" in few
+    assert "concurrency" not in few
+    assert "more have their default: comity settings --all" in few
+    assert "concurrency" in CliRunner().invoke(app, ["settings", "--all"]).stdout
+
+
+def test_help_lists_the_options_of_crawl_below_headings() -> None:
+    told = CliRunner().invoke(app, ["crawl", "--help"]).stdout
+    heads = [line for line in told.splitlines() if line.endswith(":") and line[:1].isupper()]
+    assert heads == ["Options:", "What is crawled:", "Several processes and machines:", "Watching:"]
+    assert told.index("Watching:") < told.index("--dashboard")
+    assert "Commands:" in CliRunner().invoke(app, ["frontier", "--help"]).stdout

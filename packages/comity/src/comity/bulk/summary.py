@@ -11,8 +11,9 @@ from typing import Any, Final
 from comity.bulk.columns import USAGE
 from comity.bulk.outcomes import TOO_EARLY, UNKNOWN
 from comity.bulk.part_files import DIALECTS
-from comity.bulk.report import bars
+from comity.bulk.report import ReportTable, page, share
 from comity.errors import InvalidURL, without_userinfo
+from comity.policy.decision import verdict_in_words
 from comity_pages.urls import Url
 
 Counts = Counter[tuple[str, ...]]
@@ -106,7 +107,7 @@ def lines(counts: Counts, agents: Sequence[str]) -> list[str]:
 
 def _shown(name: str) -> str:
     """A verdict or preference in words; `none` is a row without one, whose reason says why."""
-    return "no answer" if name == "none" else name
+    return "no answer" if name == "none" else verdict_in_words(name)
 
 
 def nested(counts: Counts) -> dict[str, Any]:
@@ -120,14 +121,45 @@ def nested(counts: Counts) -> dict[str, Any]:
     return found
 
 
-def plots(counts: Counts, agents: Sequence[str]) -> list[str]:
-    """The share of URLs that each agent may fetch."""
+def report(counts: Counts, agents: Sequence[str]) -> str:
+    """The audit as an HTML page."""
+    urls = counts[("urls",)]
     rows = []
     for agent in agents:
         own = Counter({key[2]: count for key, count in counts.items() if key[:2] == ("verdict", agent)})
-        total = sum(own.values()) or 1
-        refused = own["disallowed_explicit"] / total
-        unknown = (own["unknown_unreachable"] + own["none"]) / total
-        rows.append((agent, [refused, unknown, 1 - refused - unknown]))
-    rows.sort(key=lambda row: -row[1][0])
-    return [bars("Share of the URLs that each agent may fetch", rows, ["disallowed", "not known", "allowed"])]
+        total = own.total() or 1
+        refused, unknown = own["disallowed_explicit"], own["unknown_unreachable"] + own["none"]
+        numbers = refused, unknown, total - refused - unknown
+        rows.append((agent, [share(each, total) for each in numbers], [each / total for each in numbers]))
+    rows.sort(key=lambda row: -row[2][0])
+    kinds = ("disallowed", "not known", "allowed")
+    tables = [
+        ReportTable(
+            "agents", "Who may fetch what", ["Agent", "Disallowed", "Not known", "Allowed", "Share"], rows, kinds
+        ),
+        _ranked(counts, "reasons", "Reasons", "reason"),
+        _ranked(counts, "hosts", "Sites with most disallowed URLs", "host"),
+    ]
+    stated = []
+    for purpose in USAGE:
+        said = Counter[str]()
+        for key, count in counts.items():
+            if key[:2] == ("purpose", purpose):
+                said[key[3]] += count
+        if said["disallowed"] or said["allowed"]:
+            cells = [share(said[how], said.total()) for how in ("disallowed", "allowed")]
+            stated.append((purpose, cells, ()))
+    tables.append(ReportTable("usage", "Stated preferences", ["Purpose", "Disallowed", "Allowed"], stated))
+    most = f"{rows[0][0]} may not fetch {rows[0][1][0]}" if rows else ""
+    tiles = [("URLs", f"{urls:,}"), ("agents", f"{len(agents):,}")]
+    lead = "By robots.txt; what a site states about uses is a preference, not a rule."
+    return page("audit", f"{urls:,} URLs, {len(agents):,} agents: {most}", lead, tiles, tables)
+
+
+def _ranked(counts: Counts, id_: str, heading: str, what: str) -> ReportTable:
+    ranked = Counter[str]()
+    for key, count in counts.items():
+        if key[0] == what:
+            ranked[key[2]] += count
+    rows = [(name, [f"{count:,}"], ()) for name, count in ranked.most_common(2 * SHOWN)]
+    return ReportTable(id_, heading, [heading, "URLs, all agents"], rows)

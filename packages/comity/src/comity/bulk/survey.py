@@ -10,17 +10,28 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Literal, get_args
 
 from comity.bulk.captures import Captures
-from comity.bulk.report import bars
+from comity.bulk.report import ReportTable, page, share
+from comity.templates import date
 from comity_robots import Robots, directives, parse
 from comity_robots.agent_table import asked_agents
 
 Refused = Literal["blocked", "partly", "open"]
 _HOW: Final[tuple[Refused, ...]] = get_args(Refused)
+_PURPOSES: Final = ("search", "ai-input", "train-ai")
+_STATED: Final = ("disallowed", "unknown", "allowed")
+MAX_SITES: Final = 1_000  # listed by name
 
 
 @dataclass
 class Survey:
-    """The counts. `refused`: agent -> how -> hosts."""
+    """The counts.
+
+    Attributes:
+        refused: agent -> how -> hosts.
+        reserves: purpose -> what is stated about it -> hosts.
+        sites: those that state something, when each file was captured (Unix time; 0: not known), and what by purpose.
+        captured: the first and the last of these times.
+    """
 
     hosts: int = 0
     refused: dict[str, Counter[str]] = field(default_factory=dict)
@@ -29,20 +40,32 @@ class Survey:
     findings: Counter[str] = field(default_factory=Counter)
     sizes: list[int] = field(default_factory=list)
     delays: list[float] = field(default_factory=list)
+    reserves: dict[str, Counter[str]] = field(default_factory=dict)
+    sites: list[tuple[str, float, list[str]]] = field(default_factory=list)
+    captured: tuple[float, float] | None = None
 
-    def lines(self) -> list[str]:
-        """The table, as researchers print it."""
+    def lines(self, *, every: bool = False) -> list[str]:
+        """The table, as researchers print it; with `every`, agents that no site blocks too."""
         hosts = max(self.hosts, 1)
         rows = [
             f"{self.hosts:,} host{'s' * (self.hosts != 1)}",
             "",
             f"{'agent':20} {'blocked':>16} {'partly':>16} {'open':>16}",
         ]
-        for agent, counts in sorted(self.refused.items(), key=lambda item: -item[1]["blocked"]):
+        ranked = sorted(self.refused.items(), key=lambda item: -item[1]["blocked"])
+        refusing = [each for each in ranked if every or each[1]["blocked"] or each[1]["partly"]]
+        for agent, counts in refusing:
             shares = (f"{counts[how]:,} ({counts[how] / hosts:.1%})" for how in _HOW)
             rows.append(f"{agent:20} " + " ".join(f"{share:>16}" for share in shares))
+        if len(refusing) < len(ranked):
+            rows.append(f"{len(ranked) - len(refusing):,} more agents are blocked nowhere: --all lists them")
         rows.append("")
-        rows += [f"{what:34} {count:7,} ({count / hosts:.1%})" for what, count in self.says.most_common()]
+        for purpose, stated in self.reserves.items():
+            said = ", ".join(
+                f"{how} {share(stated[how], hosts)}" for how in _STATED if stated[how] and how != "unknown"
+            )
+            rows += [f"{f'states about {purpose}':34} {said}"] if said else []
+        rows += [f"{what:34} {count:7,} ({count / hosts:.1%})" for what, count in self.says.most_common() if count]
         if self.sizes:
             sizes = sorted(self.sizes)
             rows += [
@@ -57,16 +80,74 @@ class Survey:
             rows += [f"{code:34} {count:7,} ({count / hosts:.1%})" for code, count in self.findings.most_common(15)]
         return rows
 
-    def plots(self) -> list[str]:
-        """Who is refused by how many hosts, and who says what by which standard."""
+    def page(self) -> str:
+        """The survey as an HTML page."""
+        ranked = sorted(self.refused.items(), key=lambda item: (-item[1]["blocked"], -item[1]["partly"], item[0]))
+        refusing = [(agent, counts) for agent, counts in ranked if counts["blocked"] or counts["partly"]]
         hosts = max(self.hosts, 1)
-        ranked = sorted(self.refused.items(), key=lambda item: -item[1]["blocked"])
-        refused = [(agent, [counts[how] / hosts for how in _HOW]) for agent, counts in ranked]
-        says = [(name, [count / hosts]) for name, count in self.says.most_common()]
-        return [
-            bars("Share of hosts that block each agent", refused, list(_HOW)),
-            bars("What robots.txt files say, share of hosts", says, ["hosts"]),
+        verdict = f"{self.hosts:,} site{'s' * (self.hosts != 1)}"
+        if refusing:
+            most, counts = refusing[0]
+            verdict += f": {most} is blocked most often, by {share(counts['blocked'], hosts)}"
+        stated = self.reserves.get("train-ai", Counter())
+        tables = [
+            ReportTable(
+                "agents",
+                "Which agents are blocked",
+                ["Agent", *map(str.capitalize, _HOW), "Share of sites"],
+                [
+                    (agent, [share(counts[how], hosts) for how in _HOW], [counts[how] / hosts for how in _HOW])
+                    for agent, counts in refusing
+                ],
+                _HOW,
+                _open(len(ranked) - len(refusing)),
+            ),
+            ReportTable(
+                "reserves",
+                "What sites state about search, AI input and training",
+                ["Purpose", *map(str.capitalize, _STATED), "Share of sites"],
+                [
+                    (purpose, [share(counts[how], hosts) for how in _STATED], [counts[how] / hosts for how in _STATED])
+                    for purpose, counts in self.reserves.items()
+                    if counts["disallowed"] or counts["allowed"]
+                ],
+                _STATED,
+                "By AIPREF's Content-Usage or by Content-Signal, for the front page and an agent without a group.",
+            ),
+            ReportTable(
+                "sites",
+                "Sites that state something",
+                ["Site", "Captured", *_PURPOSES],
+                [(origin, [date(at) if at else "", *values], ()) for origin, at, values in self.sites],
+                note=f"The first {MAX_SITES:,}." if len(self.sites) == MAX_SITES else "",
+            ),
+            ReportTable(
+                "says",
+                "What the files hold",
+                ["Line or fault", "Sites", "Share"],
+                [(name, [share(n, hosts)], [0, 0, n / hosts]) for name, n in self.says.most_common() if n],
+            ),
+            ReportTable(
+                "findings",
+                "Faults, by kind",
+                ["Finding of comity lint", "Sites", "Share"],
+                [(code, [share(n, hosts)], [n / hosts]) for code, n in self.findings.most_common(15)],
+            ),
         ]
+        tiles = [
+            ("sites", f"{self.hosts:,}"),
+            ("reserve training", f"{stated['disallowed']:,}"),
+            ("contradict themselves", f"{len({each.split(': ')[0] for each in self.contradictions}):,}"),
+        ]
+        tiles = [(words, count) for words, count in tiles if count != "0"]
+        lead = "robots.txt files at hand."
+        if self.captured is not None:
+            lead = f"Captured from {date(self.captured[0])} to {date(self.captured[1])} UTC."
+        return page("audit", verdict, lead, tiles, tables)
+
+
+def _open(count: int) -> str:
+    return f"{count:,} more agents are blocked nowhere." if count else ""
 
 
 _SHOWN = {
@@ -97,11 +178,15 @@ def survey(table: Any, agents: tuple[str, ...] = ()) -> Survey:
         capture = int(captures.firsts[number + 1]) - 1
         status = int(captures.statuses[capture])
         body = captures.body(capture) if 200 <= status < 300 and captures.sizes[capture] > 0 else b""
-        _count(found, origin, parse(body))
+        at = max(float(captures.times[capture]) / 1e6, 0.0)
+        if at:
+            first, last = found.captured or (at, at)
+            found.captured = min(first, at), max(last, at)
+        _count(found, origin, parse(body), at)
     return found
 
 
-def _count(found: Survey, origin: str, robots: Robots) -> None:
+def _count(found: Survey, origin: str, robots: Robots, at: float = 0.0) -> None:
     found.hosts += 1
     found.sizes.append(len(robots.body))
     for agent, counts in found.refused.items():
@@ -115,8 +200,13 @@ def _count(found: Survey, origin: str, robots: Robots) -> None:
     if delay is not None:
         found.delays.append(delay)
     if robots.states_usage:
-        stated = robots.usage("/", "some-bot").statements
-        for purpose in ("search", "ai-input", "train-ai"):
+        usage = robots.usage("/", "some-bot")
+        stated, answers = usage.statements, [str(usage.preference(purpose)) for purpose in _PURPOSES]
+        if set(answers) != {"unknown"} and len(found.sites) < MAX_SITES:
+            found.sites.append((origin, at, answers))
+        for purpose, answer in zip(_PURPOSES, answers, strict=True):
+            found.reserves.setdefault(purpose, Counter())[answer] += 1
+        for purpose in _PURPOSES:
             values = {each.value for each in stated if each.purpose == purpose and each.value != "unknown"}
             if len(values) > 1:
                 found.contradictions.append(f"{origin}: {purpose}")

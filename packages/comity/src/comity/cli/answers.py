@@ -20,6 +20,7 @@ from comity_robots.agents import product_token
 from comity_robots.lint.names import meant_name
 
 Answer = tuple[Decision, RobotsResult | None, Policy] | InvalidURL
+COLOURS: Final = {"allowed": "green", "disallowed": "red", "unreachable": "yellow"}
 _ANY: Final = "https://example.com"  # stands for the site of a file, whose name no rule has
 
 

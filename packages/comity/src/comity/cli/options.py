@@ -34,6 +34,19 @@ def combine(*options: Callable[[Command], Command]) -> Callable[[Command], Comma
     return decorate
 
 
+def grouped(heading: str, *options: Callable[[Command], Command]) -> Callable[[Command], Command]:
+    """Combine several options, which help lists below a heading."""
+
+    def decorate(command: Command) -> Command:
+        before = len(getattr(command, "__click_params__", ()))
+        made = combine(*options)(command)
+        for each in made.__click_params__[before:]:  # type: ignore[attr-defined]
+            each.heading = heading
+        return made
+
+    return decorate
+
+
 MAX_CHOICE_COLUMNS: Final = 30  # columns
 
 
@@ -41,6 +54,19 @@ class InSection(click.Command):
     """A command that appears under a heading of `comity --help`; hidden without one."""
 
     section = ""
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List options below the headings of `grouped`; those without one first."""
+        rows: dict[str, list[tuple[str, str]]] = {"Options": []}
+        for each in self.get_params(ctx):
+            if (row := each.get_help_record(ctx)) is not None:
+                rows.setdefault(getattr(each, "heading", "Options"), []).append(row)
+        for heading, own in rows.items():
+            if own:
+                with formatter.section(heading):
+                    formatter.write_dl(own)
+        if isinstance(self, click.Group):
+            self.format_commands(ctx, formatter)
 
 
 class Group(InSection, click.Group):

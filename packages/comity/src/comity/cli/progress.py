@@ -15,7 +15,8 @@ from comity.cli.terminal import count_noun
 from comity.crawler import Crawler, HostState, HostStatus, Snapshot
 from comity.crawler.observe.snapshot import SHARD_WORDS, ShardStatus
 from comity.crawler.observe.stats import RefusingRule, shown, size
-from comity.crawler.observe.words import FAILED, HOST_WORDS, QUEUED, REFUSED, verdict_in_words
+from comity.crawler.observe.words import FAILED, HOST_WORDS, QUEUED, REFUSED
+from comity.policy.decision import verdict_in_words
 
 REFRESH_SECONDS = 0.5  # seconds from one picture to the next
 FIRST_LINE_SECONDS = 1.0  # without a terminal; then each LINE_SECONDS

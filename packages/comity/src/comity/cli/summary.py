@@ -75,7 +75,11 @@ def print_summary(
             ("challenges", stats.challenges, "answers that check the visitor, not the page: a bot wall"),
             ("misfit", stats.misfit, "pages that do not fit the schema"),
         )
-        ended = ("stopped", "before the queue was empty") if crawler.stopped else ("finished", _ended(crawler))
+        ended = (
+            ("stopped", "before the queue was empty; so the exit code is 130")
+            if crawler.stopped
+            else ("finished", _ended(crawler))
+        )
         agent = crawler.policy.agent
         rows = (
             *((name, f"{count:,}", where) for name, count, where in counts if count or name not in _IF_ANY),
@@ -91,7 +95,7 @@ def print_summary(
             console.print(Text.assemble(f"{name:22}", (f"{value:>10}", "bold"), what))
             for words in _broken(crawler, stats) if name == FAILED else ():
                 console.print(safe(words), markup=False, style="dim")
-            if name == FAILED and stats.failed and not ok_if_some_failed:
+            if name == FAILED and stats.failed and not (ok_if_some_failed or crawler.stopped):
                 console.print("  so the exit code is 2; --ok-if-some-failed makes it 0", style="dim")
     code = _conclude(crawler, stats, again)
     return Exit.DONE if code is Exit.PARTLY and ok_if_some_failed and stats.reached else code

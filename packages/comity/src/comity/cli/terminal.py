@@ -6,8 +6,10 @@ Every line for people goes through here; JSON escapes such characters by itself.
 import io
 import json
 import os
+import shutil
 import stat
 import sys
+import textwrap
 import threading
 import unicodedata
 from collections import deque
@@ -41,12 +43,24 @@ def _is_shown(char: str) -> bool:
     return char.isprintable() or char in _HARMLESS or unicodedata.category(char) == "Zs"
 
 
-def print_out(text: str, *, lead: str = "", colour: str | None = None) -> None:
-    """Print a line on standard output; on a terminal its lead is coloured."""
-    shown = safe(lead)
-    if colour is not None and sys.stdout.isatty() and not os.environ.get("NO_COLOR"):
-        shown = click.style(shown, fg=colour)
-    print(f"{shown}{safe(text)}")
+def print_out(text: str, *, lead: str = "", colour: str | None = None, indent: int | None = None) -> None:
+    """Print a line on standard output; on a terminal its lead is coloured, and with `indent` a line that is too long
+    goes on below its text, so many columns from the left."""
+    shown, text = safe(lead), safe(text)
+    if sys.stdout.isatty():
+        if indent is not None and len(shown) + len(text) > (columns := shutil.get_terminal_size().columns) > 2 * indent:
+            lines = textwrap.wrap(
+                f"{shown}{text}",
+                columns,
+                subsequent_indent=" " * indent,
+                break_long_words=False,
+                break_on_hyphens=False,
+                drop_whitespace=True,
+            )
+            text = "\n".join(lines)[len(shown) :]
+        if colour is not None and not os.environ.get("NO_COLOR"):
+            shown = click.style(shown, fg=colour)
+    print(f"{shown}{text}")
 
 
 def print_err(text: str) -> None:

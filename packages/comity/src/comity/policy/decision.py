@@ -30,6 +30,20 @@ Verdict = Literal[
     "unknown_parse_error",
     "skipped_by_user_policy",
 ]
+UNREACHABLE: Final = "robots.txt unreachable"
+_VERDICT_WORDS: Final[Mapping[str, str]] = {
+    "unknown_unreachable": UNREACHABLE,
+    "allowed_explicit": "allowed by a rule",
+    "allowed_implicit": "no rule matches",
+    "disallowed_explicit": "disallowed by a rule",
+}
+
+
+def verdict_in_words(verdict: str) -> str:
+    """What a verdict says to people, everywhere the same."""
+    return _VERDICT_WORDS.get(verdict, verdict.replace("_", " "))
+
+
 Recommendation = Literal["recommended", "not_recommended", "unknown_do_not_fetch_by_default", "allowed_but_warn"]
 
 RECOMMENDATION: dict[Verdict, Recommendation] = {

@@ -23,15 +23,14 @@ from comity.crawler.observe.words import (
     NO_ROBOTS,
     QUEUED,
     REFUSED,
-    UNREACHABLE,
     URL_WORDS,
-    verdict_in_words,
 )
 from comity.crawler.storage.open_crawl import open_crawl
 from comity.errors import ComityError
 from comity.files import write_where_named
 from comity.frontier.durable import writing_to
 from comity.frontier.values import HostCounts
+from comity.policy.decision import UNREACHABLE, verdict_in_words
 from comity.templates import date, render
 from comity.times import format_duration
 

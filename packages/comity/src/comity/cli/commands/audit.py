@@ -12,7 +12,6 @@ from typing import Any, Final
 
 from comity._ray import joined
 from comity.bulk import fetching, history, part_files, runners, sources, summary
-from comity.bulk.report import page
 from comity.bulk.survey import survey
 from comity.cli.answers import note_agent
 from comity.cli.exits import Exit
@@ -59,6 +58,7 @@ ROWS: Final = 1_000_000
 @option("--parts keep_parts", None, "Write a folder of several files, and do not join them.")
 @ENGINE
 @option("--report", "FILE", "Write a report as HTML.", type=PATH)
+@option("--all every", None, "Without URLS: also list the agents that no site blocks.")
 @PRESET
 @DIALECT
 @CONFIG
@@ -77,6 +77,7 @@ def audit(
     engine: str,
     address: str | None,
     report: Path | None,
+    every: bool,
     dialects: str | None,
     as_json: bool,
     **options: Any,
@@ -125,7 +126,7 @@ def audit(
     if changes:
         return _changes(table, names, as_json=as_json)
     if output is None or target is None:
-        return _surveyed(table, names, report, as_json=as_json)
+        return _surveyed(table, names, report, every=every, as_json=as_json)
     identity = [str(path) for path in given] + [str(path.stat().st_mtime_ns) for path in given]
     identity += [*names, *others, str(at), column, str(ROWS), sources.digest(table)]
     judge = part_files.Judge(table, list(names), configuration.policy, moment, list(others), column)
@@ -147,7 +148,7 @@ def audit(
     for line in [json.dumps(summary.nested(counts))] if as_json else [head, *lines]:
         print_out(line)
     if report is not None:
-        _write(report, page("Who may fetch what", summary.plots(counts, names), [("Summary", lines)]))
+        _write(report, summary.report(counts, names))
     return Exit.DONE
 
 
@@ -181,13 +182,13 @@ def _counted(judged: Iterable[runners.JudgedPart]) -> summary.Counts:
     return counts
 
 
-def _surveyed(table: Any, agents: tuple[str, ...], report: Path | None, *, as_json: bool) -> Exit:
+def _surveyed(table: Any, agents: tuple[str, ...], report: Path | None, *, every: bool, as_json: bool) -> Exit:
     found = survey(table, agents)
-    lines = found.lines()
+    lines = found.lines(every=every)
     for line in [json.dumps(asdict(found))] if as_json else lines:
         print_out(line)
     if report is not None:
-        _write(report, page(f"What {found.hosts:,} robots.txt files say", found.plots(), [("Survey", lines)]))
+        _write(report, found.page())
     return Exit.DONE
 
 

@@ -11,7 +11,7 @@ from typing import Any, Final
 import click
 
 from comity.cells import escape_formula
-from comity.cli.answers import Answer, answers, exit_code, policies_of, truncation_note
+from comity.cli.answers import COLOURS, Answer, answers, exit_code, policies_of, truncation_note
 from comity.cli.exits import Exit
 from comity.cli.input_files import lines_in, site_url
 from comity.cli.options import FILE, JUDGING, argument, command, option
@@ -20,7 +20,7 @@ from comity.errors import InvalidURL
 from comity_pages.urls import normalise
 
 _COLUMNS: Final = ("url", "agent", "answer", "why", "verdict", "line", "rule", "robots_sha256", "robots_at", "delay")
-_COLOURS: Final = {"allowed": "green", "disallowed": "red", "unreachable": "yellow"}
+_MAX_URL_COLUMNS: Final = 60  # that URLs are filled up to
 
 
 @command("Check URLs")
@@ -73,6 +73,8 @@ def check(
     judged: list[str] = []
     noted: set[str] = set()
     width = max(len(policy.agent) for policy in policies)
+    listed = targets if isinstance(targets, tuple) else ()  # others come one by one
+    columns = max((len(each) for each in listed if len(each) <= _MAX_URL_COLUMNS), default=0)
     for each in answers(targets, policies, client, robots, asking=asking):
         row = _row(each)
         result = None if isinstance(each, InvalidURL) else each[1]
@@ -93,8 +95,8 @@ def check(
         else:
             decision, _, _ = each
             agent = f"{decision.agent:{width}}  " if len(policies) > 1 else ""
-            shown = f"  {agent}{decision.url}  {decision.why}"
-            print_out(shown, lead=f"{row['answer']:11}", colour=_COLOURS[decision.answer])
+            shown = f"  {agent}{decision.url:{columns}}  {decision.why}"
+            print_out(shown, lead=f"{row['answer']:11}", colour=COLOURS[decision.answer], indent=13)
             for purpose in decision.purposes:
                 print_out(f"{'':11}  {decision.explain_usage(purpose)}")
     return Exit.DONE if exit_zero else exit_code(judged)

@@ -14,8 +14,8 @@ from comity.cli.options import (
     PURPOSE,
     READING,
     argument,
-    combine,
     command,
+    grouped,
     option,
     option_for,
 )
@@ -24,7 +24,8 @@ from comity.crawler.crawl_settings import limits
 from comity.crawler.output.formats import FORMATS
 
 _PARTS: Final = click.IntRange(1, 256)
-_LIMITS: Final = combine(
+_LIMITS: Final = grouped(
+    "What is crawled",
     *map(option_for, limits()),
     option_for("min_free_disk"),
     option_for("max_depth"),
@@ -41,7 +42,8 @@ _LIMITS: Final = combine(
     option_for("render", is_flag=True, help="Run the scripts of pages in Chromium."),
     option_for("render_auto", is_flag=True, help="Run the scripts only of pages that are next to empty without them."),
 )
-_WATCHING: Final = combine(
+_WATCHING: Final = grouped(
+    "Watching",
     option("-q --quiet", None, "Show no progress, only the summary."),
     option("-v --verbose", None, "Log to standard error; -vv: each request too.", count=True),
     option("--log", "FILE", "Write a log to FILE, one line per event.", type=PATH),
@@ -58,6 +60,26 @@ _WATCHING: Final = combine(
         "webhook", metavar="URL", help="Notify URL of the crawl's end, and of each host's first refusal and failure."
     ),
     option_for("telemetry", is_flag=True, help="Send traces and metrics to OpenTelemetry."),
+)
+
+_SEVERAL: Final = grouped(
+    "Several processes and machines",
+    option("--workers", "N", "Processes that share the crawl, each with its own hosts.", type=_PARTS, default=1),
+    option("--shards", "N", "Parts of a new crawl; it keeps them.", type=_PARTS, otherwise="2 for each worker"),
+    option(
+        "--store",
+        "URL",
+        "Keep the queue in PostgreSQL, for several machines: postgresql://USER@HOST/DATABASE, with "
+        "?crawl=NAME where it holds several.",
+    ),
+    option("--join", None, "Work on the crawl in --store that others have begun."),
+    option(
+        "--lease",
+        "TIME",
+        "With --store: time without contact after which a process loses its shards (new crawls only).",
+        otherwise="15s",
+    ),
+    ENGINE,
 )
 
 
@@ -88,18 +110,7 @@ _WATCHING: Final = combine(
 @option("--ok-if-some-failed", None, "Exit with 0 even if some pages failed.")
 @option("--print-systemd", None, "Print units that run the crawl of --config each week, and crawl nothing.")
 @option("--demo", None, "Crawl the bundled demo web site on loopback.")
-@option("--workers", "N", "Processes that share the crawl, each with its own hosts.", type=_PARTS, default=1)
-@option("--shards", "N", "Parts of a new crawl; it keeps them.", type=_PARTS, otherwise="2 for each worker")
-@option(
-    "--store", "URL", "Keep the queue in PostgreSQL, for several machines: postgresql://USER@HOST/DATABASE, with "
-    "?crawl=NAME where it holds several.",
-)  # fmt: skip
-@option("--join", None, "Work on the crawl in --store that others have begun.")
-@option(
-    "--lease", "TIME", "With --store: time without contact after which a process loses its shards (new crawls only).",
-    otherwise="15s",
-)  # fmt: skip
-@ENGINE
+@_SEVERAL
 @_WATCHING
 @JSON
 @nonblocking()

@@ -30,7 +30,7 @@ def diff(old: str, new: str, as_json: bool, **options: Any) -> Exit:
         print_json(asdict(changes))
         return Exit.PARTLY if changes else Exit.DONE
     for lead, more, colour in in_words(changes):
-        print_out(more, lead=lead, colour=colour)
+        print_out(more, lead=lead, colour=colour, indent=12)
     return Exit.PARTLY if changes else Exit.DONE
 
 
@@ -44,8 +44,8 @@ def in_words(changes: Diff) -> Iterator[tuple[str, str, str | None]]:
         verb = "may now fetch" if change.allowed else "may no longer fetch"
         rule = change.after or change.before
         where = f"{'NEW' if change.after else 'OLD'}, line {rule.line}: {rule.text}" if rule else "no rule"
-        what = f"{change.agent} {verb} {change.paths}"
-        yield what, f"  ({where})", "green" if change.allowed else "red"
+        word, colour = ("allowed", "green") if change.allowed else ("disallowed", "red")
+        yield f"{word:10}", f"  {change.agent} {verb} {change.paths}  ({where})", colour
     for pattern in changes.undecided:
         yield f"not known whether paths of {pattern} changed: it meets too many other patterns", "", None
     for agent, (before, after) in changes.delays.items():

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from comity.cli.answers import Answer, answers, exit_code, policies_of, truncation_note
+from comity.cli.answers import COLOURS, Answer, answers, exit_code, policies_of, truncation_note
 from comity.cli.exits import Exit
 from comity.cli.options import JSON, JUDGING, argument, command
 from comity.cli.terminal import error_line, print_json, print_out
@@ -34,8 +34,12 @@ def explain(url: tuple[str, ...], robots: Path | None, as_json: bool, **options:
         elif not as_json:
             if number:
                 print_out("")
-            for line in _in_words(each, _match_of(each)):
-                print_out(line)
+            head, verdict, *lines = _in_words(each, _match_of(each))
+            answer = each[0].answer
+            print_out(head)
+            print_out(verdict.removeprefix(f"  {answer}"), lead=f"  {answer}", colour=COLOURS[answer], indent=4)
+            for line in lines:
+                print_out(line, indent=12)
     return exit_code(["error" if isinstance(each, InvalidURL) else each[0].answer for each in judged])
 
 

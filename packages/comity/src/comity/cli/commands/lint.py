@@ -167,8 +167,9 @@ def _in_words(finding: Finding, others: tuple[int, ...]) -> str:
 def _as_text(found: Found) -> None:
     for source, findings in found:
         for finding, others in collapsed(findings):
-            place = f"{source.name}:{finding.line}: {finding.code}"
-            print_out(f" {_in_words(finding, others)}", lead=place, colour=_COLOURS[finding.severity])
+            place = f"{source.name}:{finding.line}: {finding.severity}"
+            words = f": {finding.code} {_in_words(finding, others)}"
+            print_out(words, lead=place, colour=_COLOURS[finding.severity], indent=4)
 
 
 def _as_annotations(found: Found) -> None:

@@ -1,6 +1,7 @@
 """`comity man`: the help of commands as manual pages."""
 
 import re
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,16 +18,19 @@ from comity.frontier.durable import writing_to
 @argument("name", "[COMMAND]...")
 @option("--write", "DIR", "Write the pages of all commands into DIR/man1.", type=PATH)
 def man(name: tuple[str, ...], write: Path | None) -> Exit:
-    """Print a manual page, or write those of all commands.
+    """Show a manual page, or write those of all commands.
 
-    To read one: comity man crawl | man -l -
+    On a terminal it is text; piped it is for man: comity man crawl | man -l -
     """
     root = click.get_current_context().find_root()
     if write is None:
         for names, each in _commands(root):
             if names == ("comity", *name):
-                page = "\n".join(_page(each, names))
-                print(page)
+                if sys.stdout.isatty():
+                    click.echo_via_pager(f"{each.get_help()}\n")
+                else:
+                    page = "\n".join(_page(each, names))
+                    print(page)
                 return Exit.DONE
         raise click.UsageError(f"no such command: {' '.join(name)}")
     folder = write / "man1"

@@ -4,13 +4,14 @@ dashboard and the report print. docs/glossary.md says what the names mean."""
 from collections.abc import Mapping
 from typing import Final
 
+from comity.policy.decision import UNREACHABLE
+
 QUEUED, KEPT, REFUSED, FAILED, SKIPPED = "queued", "kept", "refused", "failed", "skipped"
 NO_ROBOTS: Final = "waiting for robots.txt"
 URL_WORDS: Final[tuple[str, ...]] = (KEPT, QUEUED, NO_ROBOTS, REFUSED, FAILED)
 """What becomes of the URLs of a crawl, in the order in which they are counted."""
 ANSWERED: Final = "answered"
 """Kept pages, redirects and sitemaps together."""
-UNREACHABLE: Final = "robots.txt unreachable"
 WAITS: Final = {
     "interval": "interval",
     "retry_after": "Retry-After",
@@ -29,15 +30,3 @@ HOST_WORDS: Final[Mapping[str, str]] = {
     "drained": "finished",
 }
 """By `HostState`."""
-VERDICT_WORDS: Final[Mapping[str, str]] = {
-    "unknown_unreachable": UNREACHABLE,
-    "allowed_explicit": "allowed by a rule",
-    "allowed_implicit": "no rule matches",
-    "disallowed_explicit": "disallowed by a rule",
-}
-"""By verdict of a decision; others are their own words."""
-
-
-def verdict_in_words(verdict: str) -> str:
-    """What a decision's verdict says."""
-    return VERDICT_WORDS.get(verdict, verdict.replace("_", " "))
