@@ -126,6 +126,7 @@ def lines(folder: Path) -> dict[str, list[JsonObject]]:
     return {
         channel: [json.loads(line) for line in (folder / f"{channel}.jsonl").read_text("utf-8").splitlines()]
         for channel in CHANNELS
+        if channel != "requisites"  # of archives alone
     }
 
 

@@ -121,9 +121,9 @@ class LedgerRequests:
         if channel == "failures" and record.get("by") == "comity":
             return f"it failed, and not by the site's fault: {record['why'][:200]}"
         match channel:
-            case "pages":
+            case "pages" | "requisites":
                 evidence = _evidence(record["decision"])
-                key: tuple[Any, ...] = (channel, url, record["status"], record["sha256"], *evidence)
+                key: tuple[Any, ...] = ("pages", url, record["status"], record["sha256"], *evidence)
             case "redirects":
                 key = (channel, url, record["status"], _location(record["location"]), *_evidence(record["decision"]))
             case "refusals" if record.get("by") == "usage":  # it was asked for, and not kept
@@ -150,7 +150,7 @@ class LedgerRequests:
             return f"the ledger has no {what} that fits it, for {url[:200]}"
         if channel == "redirects":
             return _wrong_target(record)
-        if channel == "pages":  # the request is spent: no change may name it too
+        if channel in ("pages", "requisites"):  # the request is spent: no change may name it too
             self._take(("served", url, record["status"], record["sha256"]))
         return "its body was changed: its hash differs" if stored.intact is False else None
 

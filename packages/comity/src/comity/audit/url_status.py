@@ -196,6 +196,8 @@ def status_in(record: Mapping[str, Any]) -> tuple[str, str]:
                 f"; a copy of {record.get('duplicate_of')} ({record['duplicate']})" if record.get("duplicate") else ""
             )
             return "kept", f"fetched{at}, status {record['status']}{_rule(record)}{same}"
+        case "requisites":
+            return "requisite", f"fetched{at}, status {record['status']}, for {record['found_on']}{_rule(record)}"
         case "changes":
             change = record["change"]
             word = {"new": "kept", "changed": "kept"}.get(change, change)

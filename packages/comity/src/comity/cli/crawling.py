@@ -34,6 +34,7 @@ from comity.crawler.crawler import ChosenPlugins
 from comity.crawler.observe.stats import shown
 from comity.crawler.output.formats import FORMATS
 from comity.crawler.output.plugins import SchemaExpander, look_in
+from comity.crawler.output.runner import DEFAULT
 from comity.crawler.run import checkpoint
 from comity.crawler.run.checkpoint import RightsNotGiven, rights_in
 from comity.crawler.run.recrawl import not_begun
@@ -251,6 +252,9 @@ def _crawler(
         _check_rights(begun, store or folder, configuration, typed.plugins(expander))
         policy, goes_on = _resumed_policy(begun.policy, configuration)
         given, limits = _settings_for_run(begun, configuration, expander)
+    form = typed.format or begun.plugins.get("sink", DEFAULT)
+    if is_typed("requisites") and settings.requisites != "none" and form not in ("warc", "wacz"):
+        raise InvalidSetting(f"--requisites is for archives: add --format warc or wacz, in the place of {form}")
     if typed.engine == "ray" and store is None and shards is None and begun.manifest is None:
         shards = Workers(typed.workers).new_shards  # one worker is placed as several are
     workers = Workers(

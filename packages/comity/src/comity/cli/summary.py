@@ -23,7 +23,7 @@ from comity.policy import Policy
 _MAX_FAILED_SHOWN: Final = 5  # that are named
 _IF_ANY: Final = (
     "skipped by type", "payment required", NO_ROBOTS, QUEUED, "known, not fetched", "out of scope", "nofollow",
-    "damaged sitemaps", "without rules", "robots.txt cut", "soft 404", "challenges", "misfit",
+    "requisites", "damaged sitemaps", "without rules", "robots.txt cut", "soft 404", "challenges", "misfit",
 )  # fmt: skip
 
 
@@ -62,6 +62,7 @@ def print_summary(
             ("known, not fetched", end.unasked, "first in the next refresh"),
             ("out of scope", stats.outside, "links, by scope, patterns or depth"),
             ("nofollow", stats.nofollow, "links that were not followed"),
+            ("requisites", stats.requisites + stats.requisites_failed, _requisites(stats)),
             ("redirects", stats.redirects, _where(crawler, "redirects")),
             ("duplicates", stats.duplicates, f"marked in {_where(crawler, 'pages')}"),
             ("damaged sitemaps", stats.sitemaps_cut, f"not read to their end; {_where(crawler, 'sitemaps')}"),
@@ -111,6 +112,11 @@ def _ended(crawler: Crawler) -> str:
     if not crawler.end.left:
         return "the queue is empty" + ("; the rest waits for robots.txt" if crawler.stats.postponed else "")
     return "hosts have reached their limits" if _lifted(crawler) else "nothing more can be fetched now"
+
+
+def _requisites(stats: Stats) -> str:
+    failed = f"; {stats.requisites_failed:,} failed" if stats.requisites_failed else ""
+    return f"images, style sheets, scripts, fonts of pages{failed}"
 
 
 def _broken(crawler: Crawler, stats: Stats) -> Iterator[str]:

@@ -24,6 +24,7 @@ def _header_names(names: tuple[str, ...]) -> tuple[str, ...]:
     return found
 
 
+Requisites = Literal["all", "same-site", "none"]
 DuplicateSearch = Literal["off", "exact", "near"]
 
 
@@ -64,6 +65,9 @@ class CrawlSettings:
         trust_lastmod: whether a refresh takes a page for unchanged, without a request, where a sitemap says that it
             last changed well before it was fetched.
         link_graph: whether the links of each page are written (channel `links`: from, to, text, rel).
+        requisites: whether an archive (`warc`, `wacz`) holds what pages need to look as they do: images, style sheets
+            and what they import, fonts, scripts. `all`; `same-site`: those of the page's own registrable domain; or
+            `none`. robots.txt is asked for each, and of the limits only those of time count them.
         record_headers: response headers to write into each page's record, such as `etag`.
         only_if: keep only pages whose site states this about their use, such as `train-ai=allowed` or
             `search=not-disallowed`. Others are refused by usage.
@@ -105,6 +109,7 @@ class CrawlSettings:
     longest_wait: float | None = seconds(3600.0, stricter="less")
     trust_lastmod: bool = setting(True, stricter="any")
     link_graph: bool = setting(False, stricter="any")
+    requisites: Requisites = setting("all", stricter=("none", "same-site", "all"))
     record_headers: tuple[str, ...] = setting((), normal=_header_names, stricter="any")
     only_if: tuple[str, ...] = setting((), stricter="any")
     render: bool = False

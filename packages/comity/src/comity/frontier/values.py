@@ -25,6 +25,7 @@ class EntryKind(IntEnum):
 
     PAGE = 0
     SITEMAP = 1
+    REQUISITE = 2  # what a page needs to look as it does, where the output keeps that
 
 
 for _enum in (State, EntryKind):  # Python 3.11 looks for a member by two calls each time; 3.12 has it stand there

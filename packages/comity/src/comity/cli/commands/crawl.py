@@ -37,6 +37,7 @@ _LIMITS: Final = grouped(
     option_for("concurrency"),
     option_for("min_interval", "--delay"),
     option_for("link_graph", "--links", is_flag=True, help="Write the links of each page: from, to, text, rel."),
+    option_for("requisites"),
     option_for("record_headers", metavar="NAMES", multiple=True),
     option_for("only_if", metavar="PURPOSE=WORD", multiple=True),
     option_for("render", is_flag=True, help="Run the scripts of pages in Chromium."),

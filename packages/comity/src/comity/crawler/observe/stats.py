@@ -58,6 +58,7 @@ class Stats:
         robots_cut: origins whose robots.txt goes on behind the bytes that were read, so that rules may be unknown.
         redirects, sitemaps: answers that were a redirect, a sitemap.
         sitemaps_cut: of the sitemaps those that could not be read to their end.
+        requisites: what pages need to look as they do, and an archive holds; `requisites_failed`: what of it failed.
         body_bytes: bytes of the pages' bodies.
         waited: seconds that hosts with work were left alone for politeness, summed over hosts.
         found: URLs known.
@@ -82,6 +83,8 @@ class Stats:
     redirects: int = _count(("redirects", "Redirects."))
     sitemaps: int = _count(("sitemaps", "Sitemaps read."))
     sitemaps_cut: int = 0
+    requisites: int = _count(("requisites", "Requisites of pages kept."))
+    requisites_failed: int = 0
     body_bytes: int = _count(("bytes", "Bytes of the bodies of pages kept."))
     waited: float = _count(
         ("wait_seconds", "Seconds that hosts with work waited for politeness, summed over hosts."), start=0.0

@@ -41,6 +41,8 @@ _SCHEMA: Final[dict[Channel, str]] = {
     "sha256:text? body_bytes:bytes",
     "sitemaps": "url:text! found_on:text status:integer! fetched_at:time! sha256:text! kind:text! entries:integer! "
     "skipped:integer! elsewhere:integer! problem:text stopped_line:integer stopped_byte:integer refresh:integer!",
+    "requisites": "url:text! found_on:text status:integer! fetched_at:time depth:integer content_type:text "
+    "bytes:integer sha256:text! refresh:integer DECISION",
     "records": "url:text! refresh:integer record:json",
     "changes": "url:text! found_on:text change:text! by:text! refresh:integer! status:integer? fetched_at:time "
     "sha256:text? previous_fetched_at:time previous_sha256:text?",

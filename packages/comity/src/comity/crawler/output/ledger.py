@@ -30,7 +30,7 @@ from comity_pages._utf8 import by_any_writer
 
 START = "0" * 64  # what stands for the hash of the record before the first
 # Channels whose records are counted; a refusal has a record here anyway.
-COUNTED = ("pages", "redirects", "failures", "unwanted", "changes", "robots", "sitemaps")
+COUNTED = ("pages", "redirects", "failures", "unwanted", "changes", "robots", "sitemaps", "requisites")
 NOTHING: Mapping[str, int] = MappingProxyType({})
 _MAX_PACES = 32_768  # of which the last answer is remembered; of another the seconds kept are not written
 _MAX_BODIES = 10_000  # robots.txt hashes remembered, so that a body is not written again

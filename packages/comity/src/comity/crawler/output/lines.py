@@ -28,7 +28,7 @@ except ImportError:
 _text = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 _escaped = json.JSONEncoder(separators=(",", ":")).encode
 
-_ON_DEMAND: tuple[Channel, ...] = ("unwanted", "sitemaps", "records", "changes", "links")
+_ON_DEMAND: tuple[Channel, ...] = ("unwanted", "sitemaps", "requisites", "records", "changes", "links")
 SUFFIX: Final = ".jsonl"
 MAX_BUFFER_BYTES: Final = 128 * 1024  # bytes held in memory; what is larger is written as it is
 

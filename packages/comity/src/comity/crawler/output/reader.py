@@ -183,7 +183,7 @@ def _fits(value: object, kinds: tuple[type, ...]) -> bool:
 
 
 CHECKED: Final[tuple[Channel, ...]] = (
-    "pages", "redirects", "failures", "unwanted", "refusals", "changes", "robots", "sitemaps",
+    "pages", "redirects", "failures", "unwanted", "refusals", "changes", "robots", "sitemaps", "requisites",
     "traps",
 )  # fmt: skip
 _MARKS = (b"", b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff")

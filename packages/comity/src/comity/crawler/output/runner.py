@@ -100,6 +100,7 @@ class SinkRunner:
         pending: bytes added that were not durable when the sink was told something last; may be read anywhere.
         read_ahead: what the sink reads of an answer, where that takes long, before its page waits to be written: a
             future, or None; None where it has no such method.
+        keeps_requisites: whether it keeps what pages need to look as they do: an archive, which replays them.
         in_utf8: whether the sink takes a page's text in UTF-8, as bytes: ours that write it so, or leave it out.
         exact: whether a body whose text is not spelt as it was served is to be kept as it was served.
     """
@@ -127,6 +128,7 @@ class SinkRunner:
         self._committed = stored.get("committed")
         self.pending = 0
         self.read_ahead: ReadAhead | None = getattr(self._sink, "read_ahead", None)
+        self.keeps_requisites: bool = getattr(self._sink, "keeps_requisites", False)
         self.in_utf8: bool = getattr(self._sink, "in_utf8", False)
         self.exact: bool = getattr(self._sink, "exact", False)
 

@@ -22,6 +22,7 @@ Channel = Literal[
     "redirects",
     "robots",
     "sitemaps",
+    "requisites",
     "records",
     "changes",
     "links",

@@ -48,6 +48,7 @@ class Warc:
     its index."""
 
     in_utf8 = True
+    keeps_requisites = True
 
     def __init__(self, *, roll: int = ROLL) -> None:
         self._writer = need("warcio.warcwriter", "warc", "the format warc").WARCWriter

@@ -16,6 +16,7 @@ from comity.crawler.output import records
 from comity.crawler.run.outcomes import NoURL
 from comity.crawler.run.results import ResultBuffer
 from comity.crawler.run.run_config import RunConfig
+from comity.domains import registrable
 from comity.errors import InvalidURL
 from comity.frontier.values import Entry, EntryKind, Found, Message, State, Visit
 from comity.policy import OriginPolicy, RobotsResult
@@ -70,6 +71,7 @@ class URLFilter:
         self._assignment = config.assignment  # what concerns the hosts of another shard goes there
         self._recent = RecentlySeen(MAX_RECENT_URLS)
         self.unmet = self._recent.unmet
+        self._recent_requisites = RecentlySeen(MAX_RECENT_URLS)
         self._left_out: set[str] = set()  # so that each is counted once
         self._left_out_before: set[str] = set()
         self._scope: Scope = settings.scope_around(seeds, stored_scope(results.facts.get, lambda start: grown))
@@ -137,7 +139,12 @@ class URLFilter:
     ) -> None:
         """Take up a URL that is new and in scope (or given by hand): into the queue if robots.txt allows it.
         `named_by`: of a sitemap, the origins whose robots.txt leads to it."""
-        is_known = self._recent.meet(url) and not given  # a link may have named it before, and have been cleaned
+        needed = kind is EntryKind.REQUISITE
+        if needed:
+            if self._recent_requisites.meet(url) or not self._is_wanted(url, found_on):
+                return
+            given = True  # as it is named, wherever it lies: else the page would not find it
+        is_known = not given and self._recent.meet(url)  # a link may have named it before, and have been cleaned
         if is_known and not named_by:
             return
         clean = url if given else self.clean(url)
@@ -173,10 +180,25 @@ class URLFilter:
         elif (decision := origin_policy.decide(url)).may_pass:
             state = State.UNASKED  # it will be asked for again
         else:
-            state, refusal = State.REFUSED, records.refusal(decision, depth=depth, found_on=found_on)
+            needed_by = found_on if needed else None
+            refusal = records.refusal(decision, depth=depth, found_on=found_on, needed_by=needed_by)
+            state = State.REFUSED
         by_policy = refusal is not None and refusal.get("by") == "policy"
-        found = Found(url, host, depth, kind, state, hops, refusal, by_policy=by_policy, found_on=found_on)
+        priority = -1 if needed else 0
+        found = Found(url, host, depth, kind, state, hops, refusal, priority, by_policy, found_on)
         self._results.found(found, again=is_named_anew and found.stays and self.sitemap_names.is_owed(url, named_by))
+
+    def _is_wanted(self, url: str, found_on: str | None) -> bool:
+        """Whether what a page needs is taken, wherever it lies; what is not is counted."""
+        if self._settings.requisites == "all" or found_on is None:
+            return True
+        is_wanted = registrable(urls.host(url)) == registrable(urls.host(found_on))
+        self._results.count("outside", not is_wanted)
+        return is_wanted
+
+    def covers(self, entry: Entry) -> bool:
+        """Whether a URL lies in scope."""
+        return self._scope.covers(entry.url, depth=entry.depth, lists=False)
 
     def robots_seen(self, result: RobotsResult) -> None:
         """Take note of what a robots.txt says of sitemaps and parameters."""
@@ -206,6 +228,7 @@ class URLFilter:
         if message.widens:
             self._look_again(self._scope.move(message.found_on or message.url, message.url))
         else:
+            self._recent_requisites.forget(message.url)
             self._recent.forget(message.url)  # it may have gone out from here, to be placed
             self.discover(
                 message.url,

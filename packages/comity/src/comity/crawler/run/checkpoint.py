@@ -223,6 +223,8 @@ def refilter(frontier: DurableFrontier, settings: CrawlSettings, policy: Policy,
 
     def inside(url: str, depth: int, kind: EntryKind) -> bool:
         assert covers is not None
+        if kind is EntryKind.REQUISITE:
+            return True
         lists = kind is EntryKind.SITEMAP  # what was given is crawled whatever the patterns say
         if (depth == 0 and not lists) or covers.covers(url, depth=depth, lists=lists):
             return True

@@ -180,6 +180,11 @@ class Discovery:
         entry = outcome.entry
         if self._filter.forgets and (robots := self._robots_of(urls.origin(entry.url))) is not None:
             self._filter.robots_seen(robots)
+        stretch = TimeSlice(self._line)
+        hops = entry.hops + 1 if entry.kind is EntryKind.REQUISITE else 0  # so that no chain of sheets is endless
+        for url in outcome.requisites:  # before links, some of which may lead to the same
+            self._filter.discover(url, depth=entry.depth + 1, kind=EntryKind.REQUISITE, hops=hops, found_on=entry.url)
+            await self._pause(stretch)
         match outcome:
             case outcomes.PageRead(named=Page() as page, meta=meta):
                 await self._follow(entry, page, meta)

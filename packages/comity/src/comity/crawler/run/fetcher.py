@@ -79,6 +79,11 @@ class Fetcher:
             self._renderer = rendering.Renderer(client, reader.settings, results)
 
     @property
+    def collects(self) -> bool:
+        """Whether what pages need to look as they do is fetched."""
+        return self._reader.collects
+
+    @property
     def resting(self) -> int:
         """How many fetches send no request of their own: their pages are in the browser, or wait for it."""
         return 0 if self._renderer is None else min(self._renderer.pages, MAX_RESTING_PAGES)
@@ -111,9 +116,10 @@ class Fetcher:
                 outcome = await work
                 if outcome.answer is not None and outcome.answer.from_cache:
                     self._results.copied(outcome.answer)
-                outcome = self._results.record(await self._discovery.apply(outcome), host.name)
+                outcome = outcomes.of_its_kind(await self._discovery.apply(outcome))
+                outcome = self._results.record(outcome, host.name)
             except Exception as error:
-                outcome = self._results.record(self.given_up(entry, error), host.name)
+                outcome = self._results.record(outcomes.of_its_kind(self.given_up(entry, error)), host.name)
         finally:
             room.release()
         self._tell(host, outcome)
@@ -138,13 +144,19 @@ class Fetcher:
         before = self._refresh.before(entry) if self._refresh is not None else None
         if before is not None and self._refresh is not None and self._refresh.spared(before, self._client.clock.wall()):
             return await self._spare(entry, before)
-        lists = self._may_list(entry)
+        needed = entry.kind is EntryKind.REQUISITE
+        lists = not needed and self._may_list(entry)
         most = max(self._client.settings.max_body, MAX_SITEMAP_BYTES) if lists else None
         response = await self._client.fetch(
-            entry.url, headers=self._conditions(before), max_body=most, any_type=lists, budget=room
+            entry.url, headers=self._conditions(before), max_body=most, any_type=lists or needed, budget=room
         )
         if not response.ok or response.location is not None:
             return self._no_page(entry, response, before)
+        if needed:
+            if not (is_page(response) and self._filter.covers(entry) and self._results.quota.has_room(host.name)):
+                requisites = await self._reader.requisites(response, None)
+                return outcomes.RequisiteKept(entry=entry, answer=response, requisites=requisites)
+            entry = replace(entry, kind=EntryKind.PAGE)  # others may link to it, and it has links
         if entry.kind is EntryKind.PAGE and self._lists(entry, response):
             entry = replace(entry, kind=EntryKind.SITEMAP, depth=max(entry.depth, 1))
         if entry.kind is EntryKind.SITEMAP:

@@ -6,7 +6,7 @@ because one is made for each page, and a field takes ten times as long then.
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple
 
 from comity import times
@@ -37,11 +37,13 @@ LEFT_STATUSES: Final = (*GONE, *recrawl.MOVED_STATUSES)
 
 @dataclass(slots=True, kw_only=True)
 class Outcome:
-    """What came of one URL: the answer, where there was one, and in a refresh its last visit, `before`."""
+    """What came of one URL: the answer, where there was one, and in a refresh its last visit, `before`. `requisites`:
+    URLs of what it needs to look as it does, where that is kept."""
 
     entry: Entry
     answer: Response | None = None
     before: Visit | None = None
+    requisites: Sequence[str] = ()
 
     @property
     def taken(self) -> int | None:
@@ -372,7 +374,9 @@ class Refused(Outcome):
         return self.decision.reason is Reason.ADDRESS_BLOCKED
 
     def record(self) -> dict[str, Any]:
-        return records.refusal(self.decision, depth=self.entry.depth, found_on=self.entry.found_on)
+        entry = self.entry
+        needed_by = entry.found_on if entry.kind is EntryKind.REQUISITE else None
+        return records.refusal(self.decision, depth=entry.depth, found_on=entry.found_on, needed_by=needed_by)
 
     def note(self, batch: Batch, refresh: int) -> None:
         if self.decision.by_policy:
@@ -424,7 +428,7 @@ class Failed(Outcome):
     ours: bool = False
 
     @property
-    def trouble(self) -> str:
+    def trouble(self) -> str | None:
         return self.why
 
     @property
@@ -442,6 +446,47 @@ class Failed(Outcome):
             batch.owed.append((entry.url, entry.depth, entry.found_on))
         if self.by_policy:
             batch.by_policy.append((State.FAILED, entry.id))
+
+
+@dataclass(slots=True, kw_only=True)
+class RequisiteKept(Outcome):
+    """What a page, or a style sheet, needs to look as it does."""
+
+    answer: Response
+
+    def record(self) -> dict[str, Any]:
+        answer, entry = self.answer, self.entry
+        return {
+            "url": answer.url,
+            "found_on": entry.found_on,
+            "status": answer.status,
+            "fetched_at": times.iso(answer.fetched_at),
+            "depth": entry.depth,
+            "content_type": answer.content_type,
+            "bytes": len(answer.body),
+            "sha256": answer.sha256,
+            "refresh": 0,
+            "decision": answer.decision.to_record(),
+        }
+
+
+class RequisiteFailed(Failed):
+    """The same, given up: no page failed by it."""
+
+    @property
+    def trouble(self) -> None:
+        return None
+
+    @property
+    def blocked(self) -> bool:
+        return False
+
+
+def of_its_kind(outcome: Outcome) -> Outcome:
+    """An outcome as it counts by what its URL was fetched for."""
+    if outcome.entry.kind is not EntryKind.REQUISITE or not isinstance(outcome, Failed):
+        return outcome
+    return RequisiteFailed(**{each.name: getattr(outcome, each.name) for each in fields(outcome)})
 
 
 class PaymentRequiredOutcome(Failed):
@@ -550,6 +595,8 @@ TABLE: Final[dict[type[Outcome], Kind]] = {
     PaymentRequiredOutcome: Kind(
         State.FAILED, "failures", True, ("failed", "unpaid"), None, StatsCollector.failed, "unpaid"
     ),
+    RequisiteKept: Kind(_DONE, "requisites", True, ("requisites",), word="requisite"),
+    RequisiteFailed: Kind(State.FAILED, "failures", True, ("requisites_failed",), None, StatsCollector.failed),
     NoURL: Kind(None, "failures", False, ("failed",), Ledger.unsent, StatsCollector.failed),
     Unwanted: Kind(_DONE, "unwanted", False, ("unwanted",)),
     Deferred: Kind(None, counters=("postponed",)),

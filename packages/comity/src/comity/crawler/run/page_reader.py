@@ -159,10 +159,13 @@ class Rendered:
 
 class Reader:
     """Reads the pages of one crawl. `executor` is for what takes long and needs nothing of the crawl's, `read_ahead`
-    is the sink's.
+    and `keeps_requisites` are the sink's. `collects`: whether what pages need to look as they do is fetched.
     """
 
-    def __init__(self, config: RunConfig, executor: Executor, read_ahead: ReadAhead | None) -> None:
+    def __init__(
+        self, config: RunConfig, executor: Executor, read_ahead: ReadAhead | None, *, keeps_requisites: bool
+    ) -> None:
+        self.collects = keeps_requisites and config.settings.requisites != "none"
         policy, self.settings = config.policy, config.settings
         self._agent = policy.asked_as
         self._plugins = config.plugins
@@ -187,6 +190,20 @@ class Reader:
             stated = usage.merge(response.decision.usage, Usage(licences=terms))
         warnings = collect_warnings(response.decision, stated, read or Page(response.url), meta, self._policy)
         return (*warnings, *of_data(entities))
+
+    async def requisites(self, response: Response, read: Page | None) -> Sequence[str]:
+        """URLs of what a page or a style sheet needs to look as it does, where the crawl collects that."""
+        is_sheet = read is None and response.content_type == "text/css"
+        if not self.collects or not (is_sheet or read is not None):
+            return ()
+        from comity_pages.requisites import of_page, of_sheet  # late: only an archive needs it
+
+        body, url = response.body, response.url
+        if read is None:
+            find = partial(of_sheet, body, url, _stated(response))
+        else:
+            find = partial(of_page, body, url, base=read.base, encoding=read.encoding)
+        return await asyncio.get_running_loop().run_in_executor(self._executor, find)
 
     async def read(
         self, entry: Entry, response: Response, before: Visit | None = None, rendered: Rendered | None = None
@@ -242,4 +259,5 @@ class Reader:
             rendered=None if rendered is None else rendered.record(response),
             headers=self.settings.record_headers,
             has_graph=self.settings.link_graph,
+            requisites=await self.requisites(shown, read),
         )

@@ -108,7 +108,8 @@ class Run:
         self.filter = URLFilter(config, around, self.results, self._origin_policy_at_once, grown)
         known = frontier.load_states(UNREACHABLE)
         self._unreachable = UnreachableHosts(self.results, clock, config.policy.failure_life, known)
-        reader = Reader(config, resources.reader, resources.sink.read_ahead)
+        sink = resources.sink
+        reader = Reader(config, resources.reader, sink.read_ahead, keeps_requisites=sink.keeps_requisites)
         discovery = Discovery(settings, self.filter, self.results, self.refresh, self._robots_of, control)
         self.fetcher = Fetcher(
             self.client, reader, self.filter, self.refresh, self._unreachable, discovery, self.results
@@ -134,6 +135,7 @@ class Run:
                     self.fetcher.give_up()
                 asked_again = self._unreachable.resume_due() if self._unreachable else None
                 now = clock.monotonic()
+                scheduler.limit(self.quota.used_up(now) is not None)
                 scheduler.hosts.fill(now)
                 while not self._full() and (host := scheduler.hosts.pop_ready(now)) is not None:
                     scheduler.serve(host, now)
@@ -208,9 +210,11 @@ class Run:
         at_work = self.scheduler.tasks or self.results.waiting or self.commits.under_way or not self._is_fed
         if at_work:
             return "working", 0.0, None
-        if self.scheduler.is_idle(now):
+        is_spent = self.control.granted is not None and self.quota.spent.pages >= self.control.granted
+        is_idle, is_limited = self.scheduler.is_idle(now), self.scheduler.is_limited
+        if is_idle and not (is_spent and is_limited):
             return ("robots" if self._collector.stats.postponed else "resting"), 0.0, None
-        if self.control.granted is not None and self.quota.spent.pages >= self.control.granted:
+        if is_spent and (is_idle or not is_limited):
             return "pages", 0.0, None
         first, at = self.scheduler.hosts.first(), self.scheduler.hosts.next_time() or now
         return "turn", max(at - now, 0.0), first
@@ -376,7 +380,10 @@ class Run:
         return idle or self.scheduler.is_full(self._config.clock.monotonic()) or self._enough(more)
 
     def _enough(self, more: int = 0) -> bool:
-        return self.quota.used_up(self._config.clock.monotonic(), under_way=more) is not None
+        now = self._config.clock.monotonic()
+        if self.scheduler.is_limited:  # pages have no turn, but what they need has
+            return (deadline := self.quota.deadline()) is not None and now >= deadline
+        return self.quota.used_up(now, under_way=more) is not None
 
     def _origin_policy_at_once(self, url: str) -> OriginPolicy | None:
         """What holds for the origin of a URL, where it is known and the answer is quick."""

@@ -52,6 +52,7 @@ class Scheduler:
     Attributes:
         tasks: fetches under way.
         has_begun: whether hosts may have their turn.
+        is_limited: whether a limit of the whole crawl is reached, and only what pages need has its turn.
         held_up: whether only its siblings keep it from its first fetch.
         siblings: this and others that share the requests there may be at once.
     """
@@ -72,7 +73,7 @@ class Scheduler:
         self._holders: dict[str, Host] = {}  # by the pace that hosts share: the one that has a fetch
         self._parked: dict[str, deque[Host]] = {}  # hosts that are ready but for that
         self._left: set[str] = set()  # of these paces, those of which others wait in the frontier alone
-        self.held_up = self.has_begun = False
+        self.held_up = self.has_begun = self.is_limited = False
         self._settings = config.settings
         self._most = config.requests
         self._clock = config.clock
@@ -131,6 +132,14 @@ class Scheduler:
         self.has_begun = True
         self.hosts.look_again()
 
+    def limit(self, is_reached: bool) -> None:
+        """A limit of the whole crawl is reached, or is no more."""
+        if self._fetcher.collects and is_reached is not self.is_limited:
+            self.is_limited = is_reached
+            for host in self.hosts.all():
+                self.reschedule(host)
+            self.hosts.look_again()
+
     def leave(self) -> None:
         """Share no requests any more: the run is over."""
         self.siblings.remove(self)
@@ -166,6 +175,8 @@ class Scheduler:
             self._push(host)
             return
         used_up = self._quota.used_up_on(host.name, now, under_way=len(host.under_way))
+        if self._fetcher.collects and used_up != "seconds" and (used_up or self.is_limited):
+            used_up = None if self._keep_requisites(host) else "pages"
         if used_up or (not host.queue and not self._refill(host)):
             self._rest(host)
             if self._parked:
@@ -185,11 +196,26 @@ class Scheduler:
         task.add_done_callback(lambda task: self._fetched(task, host, entry))
         self.reschedule(host)
 
+    def _keep_requisites(self, host: Host) -> bool:
+        """Leave the pages of a host in the frontier, and take what pages need of it; says whether there is any."""
+        host.queue = [entry for entry in host.queue if entry.kind is EntryKind.REQUISITE]
+        if not host.queue:
+            taken = self._results.settled(host.name).union(host.under_way)
+            kind = EntryKind.REQUISITE
+            host.queue = list(self._frontier.waiting(host.name, but_not=taken, most=self._most_paced(), kind=kind))
+        host.drained = False
+        return bool(host.queue)
+
     def _refill(self, host: Host) -> bool:
         if host.drained:
             return False
         taken = self._results.settled(host.name).union(host.under_way)
         most = self._most_paced() if self._is_paced(host) else MAX_HOST_URLS
+        if self._fetcher.collects and (
+            needed := self._frontier.waiting(host.name, but_not=taken, most=most, kind=EntryKind.REQUISITE)
+        ):
+            host.queue.extend(needed)
+            return True
         room, lists = self._quota.room(host.name), self._quota.lists_left(host.name)
         unread = host.sitemaps > 0 or self._results.unread(host.name)
         kind = EntryKind.PAGE if lists == 0 or (room is not None and self._refresh is None) else None
@@ -284,8 +310,9 @@ class Scheduler:
         """Have a host come up again, if it has work and room."""
         if host.in_heap:
             self._push(host)
-        elif (not host.queue and host.drained) or self._quota.used_up_on(
-            host.name, self._clock.monotonic(), under_way=len(host.under_way)
+        elif (not host.queue and host.drained) or (
+            not self._fetcher.collects
+            and self._quota.used_up_on(host.name, self._clock.monotonic(), under_way=len(host.under_way))
         ):  # what waits stays in the frontier for a later run with a higher limit
             self._rest(host)
         elif len(host.under_way) < (1 if self._is_paced(host) else self._settings.per_host):
