@@ -199,3 +199,14 @@ def test_a_page_replayed_without_a_network_looks_as_it_did(
         tab.close()
     assert [url for url in missing if not url.endswith("/favicon.ico")] == []
     assert len(site.seen) + len(other.seen) == before
+
+
+@pytest.mark.long
+def test_workers_fetch_what_the_last_pages_of_a_limit_need(shown: tuple[Site, Site], tmp_path: Path) -> None:
+    site, other = shown
+    words = ("--format", "warc", "--workers", "2", "--max-pages", "1", "--delay", "0.001", "--quiet", "--json", *ALLOW)
+    told = comity("crawl", site.url("/"), "-o", str(tmp_path / "out"), *words)
+    counts = json.loads(told.stdout)
+    assert (told.returncode, counts["pages"], counts["requisites"]) == (0, 1, 7)
+    assert asked(other) == Counter(["/blue.png"])
+    assert prove(tmp_path / "out").findings == []

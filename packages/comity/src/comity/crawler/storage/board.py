@@ -116,7 +116,8 @@ class BoardState:
         them and nothing between them."""
         spent = replace(sum((row.now.spent for row in self.rows), Spent()), seconds=self.seconds)
         if (limit := settings.budget.used_up(spent, 0.0)) is not None:
-            return limit
+            # No shard keeps a page more then, but it may still fetch what its pages need.
+            return limit if limit != "pages" or settings.requisites == "none" or self._all_rest() else None
         if not self._all_rest():
             return None
         wanted = any(row.now.state == "pages" for row in self.rows)
