@@ -212,7 +212,7 @@ class Run:
             return "working", 0.0, None
         is_spent = self.control.granted is not None and self.quota.spent.pages >= self.control.granted
         is_idle, is_limited = self.scheduler.is_idle(now), self.scheduler.is_limited
-        if is_idle and not (is_spent and is_limited and self._waiting()):  # then pages have no turn, though they wait
+        if is_idle and not (is_limited and self._waiting()):  # then pages wait for a turn, and may have it just now
             return ("robots" if self._collector.stats.postponed else "resting"), 0.0, None
         if is_spent and (is_idle or not is_limited):
             return "pages", 0.0, None
