@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from commands import ALLOW, comity
+from commands import ALLOW, comity, process
 from sites import Site
 
 from comity import Crawler, CrawlSettings, Policy
@@ -205,7 +205,7 @@ def test_a_page_replayed_without_a_network_looks_as_it_did(
 def test_workers_fetch_what_the_last_pages_of_a_limit_need(shown: tuple[Site, Site], tmp_path: Path) -> None:
     site, other = shown
     words = ("--format", "warc", "--workers", "2", "--max-pages", "1", "--delay", "0.001", "--quiet", "--json", *ALLOW)
-    told = comity("crawl", site.url("/"), "-o", str(tmp_path / "out"), *words)
+    told = process("crawl", site.url("/"), "-o", str(tmp_path / "out"), *words)
     counts = json.loads(told.stdout)
     assert (told.returncode, counts["pages"], counts["requisites"]) == (0, 1, 7)
     assert asked(other) == Counter(["/blue.png"])
