@@ -371,6 +371,13 @@ USUAL = st.tuples(
 )
 
 
+@pytest.mark.parametrize("named", [b"charset", b"CharSet", b"&#99;harset", b"char&#x73;et"])
+def test_a_charset_is_found_however_its_name_is_written(named: bytes) -> None:
+    head = b'<meta http-equiv=content-type content="text/html; %s=koi8-r">' % named
+    assert encodings.prescan(head) == "koi8-r"
+    assert encodings.prescan(head.replace(b"koi8-r", b"")) is None
+
+
 @given(USUAL.map(b"".join))
 def test_the_usual_head_is_read_as_the_long_way_reads_it(head: bytes) -> None:
     assert encodings.prescan(head) == (encodings._from_metas(head) or encodings._from_xml(head))

@@ -190,6 +190,8 @@ def _from_xml(head: bytes) -> str | None:
 
 
 def _from_metas(head: bytes, *, misspelt: bool = False) -> str | None:
+    if b"charset" not in head.lower() and b"&#" not in head:  # which may stand for its letters
+        return None
     metas = (said for name, said in tags(head) if name == "meta" and isinstance(said, dict))
     return next(filter(None, (_from_meta(said, misspelt=misspelt) for said in metas)), None)
 
