@@ -97,6 +97,12 @@ def test_the_list_of_commands_is_read_without_importing_them(folder: Path) -> No
     assert (code, said[-1]) == (0, "[]"), said
 
 
+def test_the_help_of_a_crawl_loads_nothing_that_decides_or_reads_pages(folder: Path) -> None:
+    decides = {"comity.policy.origin_policy", "comity.policy.robots_result", "comity_pages.signals.usage"}
+    code, said = loaded("crawl", "--help", cwd=folder, of=decides)
+    assert (code, said[-1]) == (0, "[]"), said
+
+
 def test_a_setting_of_crawls_is_checked_whoever_reads_it(folder: Path) -> None:
     (other := folder / "other").mkdir()
     (other / "comity.toml").write_text("concurrency = 0\n")

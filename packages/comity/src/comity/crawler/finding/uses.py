@@ -5,7 +5,6 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from comity.errors import InvalidSetting
-from comity_pages.signals import usage
 from comity_robots.usage.statements import USE, Usage, Use, less_than_intended, purpose_named
 
 if TYPE_CHECKING:  # who reads settings needs no HTTP
@@ -51,6 +50,8 @@ class Uses:
         """What robots.txt, headers and page state together; None where no purpose is asked about."""
         if not self._purposes:
             return None
+        from comity_pages.signals import usage  # late: who reads settings needs none of it
+
         robots = response.decision.usage
         return usage.from_answer(robots, response.all_headers, read, agent=self._agent, url=response.url)
 
