@@ -13,6 +13,7 @@ import platform
 import re
 import subprocess
 import sys
+import sysconfig
 import textwrap
 import time
 from dataclasses import dataclass
@@ -81,6 +82,12 @@ PARTS = {
         "broad.py --hosts 200 --copies 1 --scrapy-pages 500",
         "Real pages, from a list; the crawler shares two cores with nginx. Scrapy gets the first 500.",
     ),
+    "floor": Part(
+        "How far from the floor",
+        "floor.py",
+        "The bare program downloads, unpacks, reads and writes the same pages, and does nothing else: no rules, no "
+        "frontier, no ledger. An interpreter built without optimisations costs about a tenth more than Debian's.",
+    ),
     "politeness": Part(
         "Politeness",
         "politeness.py --hosts 500 --interval 1 --seconds 30",
@@ -106,9 +113,10 @@ def run_of() -> str:
     cpuinfo = Path("/proc/cpuinfo")
     named = re.search(r"(?m)^model name\s*: (.*)", cpuinfo.read_text()) if cpuinfo.exists() else None
     processor = re.sub(r"\s+", " ", named[1]).strip() if named else platform.machine()
+    built = "" if "--enable-optimizations" in (sysconfig.get_config_var("CONFIG_ARGS") or "") else " (unoptimised)"
     day = datetime.now(UTC)
     return (
-        f"{day.day} {day:%B %Y}, commit {commit}, Python {platform.python_version()}, {platform.system()}, "
+        f"{day.day} {day:%B %Y}, commit {commit}, Python {platform.python_version()}{built}, {platform.system()}, "
         f"{os.cpu_count()} x {processor}, load {os.getloadavg()[0]:.1f} before it"
     )
 
