@@ -25,6 +25,7 @@ WRITERS = {
     "frontier/sqlite/database.py": "SQLite, of files that were looked at",
     "crawler/output/sqlite.py": "SQLite, of a file that was looked at",
     "net/http_cache.py": "SQLite, of a file that the operator names and that is known as a cache",
+    "audit/chunks.py": "in a temporary folder of ours",
     "audit/outputs.py": "SQLite, of a file without a name",
     "audit/current_pages.py": "SQLite, of a file without a name",
 }

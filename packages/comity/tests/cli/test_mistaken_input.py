@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import re
 import shutil
 import socket
 from pathlib import Path
@@ -166,7 +167,7 @@ def test_a_diff_for_an_agent_tells_what_changes_for_it_alone(tmp_path: Path) -> 
     assert comity("diff", "old", "new", "--agent", "A/2.0 (+https://a.example)", cwd=tmp_path).returncode == 0
     other = comity("diff", "old", "new", "--agent", "Other", cwd=tmp_path)
     assert other.returncode == 2
-    assert {line.split()[0].rstrip(":") for line in other.stdout.splitlines()} == {"Other"}
+    assert {re.findall(r"^(?:(?:dis)?allowed +)?(\S+?):? ", line)[0] for line in other.stdout.splitlines()} == {"Other"}
     assert "Other may no longer fetch /y" in other.stdout
     assert "Other: Crawl-delay none -> 2 s" in other.stdout
     assert "* may now fetch /x" in comity("diff", "old", "new", cwd=tmp_path).stdout

@@ -76,6 +76,7 @@ def test_no_command_prints_by_itself() -> None:
             "click.echo(error.format_message())",
         ],
         "completion.py": ["print(script)"],
+        "crawling.py": ["click.echo(units(Path(configuration.job_file)))"],
         "man.py": ["print(page)"],
         "fetch.py": ["click.echo(text, nl=False)"],
         "settings.py": ["click.echo(click.style(line, bold=changed) if changed else line)"],

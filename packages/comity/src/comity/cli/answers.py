@@ -17,7 +17,6 @@ from comity.net.client_settings import ClientSettings
 from comity.policy import Decision, Policy, RobotsResult, decide
 from comity_pages import urls
 from comity_robots.agents import product_token
-from comity_robots.lint.names import meant_name
 
 Answer = tuple[Decision, RobotsResult | None, Policy] | InvalidURL
 COLOURS: Final = {"allowed": "green", "disallowed": "red", "unreachable": "yellow"}
@@ -77,6 +76,10 @@ def note_agent(agent: str, named: Iterable[str] = ()) -> None:
     Args:
         named: the User-agent values of the file that is asked.
     """
+    if agent == Policy().agent:  # nobody typed it
+        return
+    from comity_robots.lint.names import meant_name  # late: it loads all of lint
+
     name = product_token(agent)
     if meant := meant_name(name, named):
         error_line(f"no group or known crawler is called {name}; did you mean {meant}?")

@@ -20,6 +20,7 @@ PRESETS: Final[dict[str, dict[str, Any]]] = {
     # What Google documents: the last good copy for 30 days, then as if there were no file; no Crawl-delay.
     "google": {"dialect": "google", "unreachable_life": 30 * DAY, "honour": ()},
     "bing": {"dialect": "bing", "honour": ("crawl-delay",)},
+    "apple": {"dialect": "apple", "honour": ()},
     "yandex": {"dialect": "yandex", "honour": ("crawl-delay",)},
     "draft1996": {"dialect": "draft1996", "honour": ()},
     # An HTTP client: robots.txt is opt-in (`mode="respect"`), read once in a client's life, and fails open.
