@@ -144,7 +144,8 @@ class URLFilter:
             if self._recent_requisites.meet(url) or not self._is_wanted(url, found_on):
                 return
             given = True  # as it is named, wherever it lies: else the page would not find it
-        is_known = not given and self._recent.meet(url)  # a link may have named it before, and have been cleaned
+        # A link may have named what is given before, and have been cleaned. What only a page needs is no link.
+        is_known = not needed and self._recent.meet(url) and not given
         if is_known and not named_by:
             return
         clean = url if given else self.clean(url)
