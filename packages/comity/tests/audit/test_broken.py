@@ -49,7 +49,8 @@ def test_the_summary_and_the_report_name_them(linked: Site, tmp_path: Path) -> N
     assert f"  {linked.url('/gone')}  HTTP status 404, linked from {linked.url('/')}\n" in answer.stdout
     page = html.unescape((tmp_path / "r.html").read_text(encoding="utf-8"))
     assert "Broken links" in page
-    assert f"<td>{linked.url('/lost')}</td>" in page
+    row = f'{linked.url("/lost")}</a></td><td>HTTP status 404</td><td><a href="{linked.url("/a")}"'
+    assert row in page
 
 
 def test_the_command_lists_them_and_says_so_by_its_exit_code(linked: Site, tmp_path: Path) -> None:

@@ -26,7 +26,7 @@ from sites import HANGS, Site
 from comity import AsyncClient, ClientSettings, Crawler, Policy
 from comity.audit.prove import Proof, StillRunning, prove
 from comity.audit.report.figures import gather
-from comity.audit.report.page import html
+from comity.audit.report.page import CrawlView, html
 from comity.crawler.storage.folder import FolderStorage
 from comity.errors import Timeout
 from comity.frontier.sqlite.database import lock
@@ -1229,6 +1229,10 @@ def test_the_command_says_so_and_exits_zero(crawled: Path) -> None:
     assert comity("prove", str(crawled), "--hash", "0" * 64).returncode == 1
 
 
+def page_of(folder: Path) -> str:
+    return html(CrawlView(str(folder), gather(folder)))
+
+
 def test_the_command_says_which_runs_did_not_enforce_robots_txt(site: Site, tmp_path: Path) -> None:
     furnish(site)
     lax = Policy(min_interval=0, backoff=0.05, mode="report_only", allow_addresses=LOOPBACK)
@@ -1243,13 +1247,15 @@ def test_the_command_says_which_runs_did_not_enforce_robots_txt(site: Site, tmp_
         "proved: no early request, chain intact; "
         "robots.txt was not enforced in run 2 (mode report_only): 2 disallowed requests recorded"
     )
-    assert " Refusals were recorded, not enforced, in some runs." in html(gather(tmp_path))
+    assert "<div>Refusals were recorded, not enforced, in some runs.</div>" in page_of(tmp_path)
     crawl(tmp_path, retries=0, policy=blind)
     crawl(tmp_path, retries=0, policy=blind)
     crawl(tmp_path, retries=0, policy=lax.with_changes(mode="respect"))
     said = comity("prove", str(tmp_path)).stdout.splitlines()[0]
     assert "in run 2 (mode report_only) and in runs 3, 4 (mode ignore): 2 disallowed requests" in said
-    assert "robots.txt was not checked, in some runs. Refusals were" in html(gather(tmp_path))
+    page = page_of(tmp_path)
+    assert "<div>robots.txt was not checked, in some runs.</div>" in page
+    assert "<div>Refusals were recorded, not enforced, in some runs.</div>" in page
 
 
 def test_the_command_says_so_of_a_crawl_without_robots_txt(site: Site, tmp_path: Path) -> None:
@@ -1258,7 +1264,7 @@ def test_the_command_says_so_of_a_crawl_without_robots_txt(site: Site, tmp_path:
     crawl(tmp_path, site.url("/"), policy=policy, retries=0)
     said = comity("prove", str(tmp_path)).stdout.splitlines()[0]
     assert said == "proved: no early request, chain intact; robots.txt was not enforced in run 1 (mode ignore)"
-    assert "</code>. robots.txt was not checked. " in html(gather(tmp_path))
+    assert "<div>robots.txt was not checked.</div>" in page_of(tmp_path)
 
 
 def test_the_command_names_the_record_and_exits_one(folder: Path) -> None:

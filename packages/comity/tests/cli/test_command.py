@@ -426,7 +426,7 @@ def test_a_refresh_that_finds_pages_unchanged_has_reached_something(tmp_path: Pa
         assert crawled(tmp_path, site.url("/"), other.url("/")).returncode == 0
     answer = crawled(tmp_path, "--refresh")
     assert answer.returncode == 0, answer.stderr
-    assert "robots.txt is unreachable" in complaint(answer)
+    assert "waiting for robots.txt, which is unreachable: 1; try again later" in complaint(answer)
 
 
 def test_a_site_that_forbids_its_only_url_says_which_rule_did(tmp_path: Path, site: Site) -> None:

@@ -19,7 +19,7 @@ from sites import HANGS, Site
 from comity import Crawler, Policy, parse
 from comity.audit.prove import prove
 from comity.audit.report.figures import gather
-from comity.audit.report.page import html
+from comity.audit.report.page import CrawlView, html
 from comity.audit.url_status import explain_url
 from comity.cli.summary import print_summary
 from comity.crawler.cluster.workers import Workers
@@ -520,7 +520,10 @@ def test_a_sitemap_that_breaks_midway_is_named_wherever_a_crawl_is_told_of(
     assert told in itself.why
     print_summary(crawler, crawler.stats, as_json=False)
     assert "damaged sitemaps               3  not read to their end; sitemaps.jsonl\n" in capsys.readouterr().out
-    assert html(gather(tmp_path)).count("read up to line 2") == 1
+    page = html(CrawlView(str(tmp_path), gather(tmp_path)))
+    assert page.count("read up to line 2") == 1
+    assert "3 sitemaps could not be read to the end" in page.partition('id="hosts"')[0], "needs attention"
+    assert "3 sitemaps, as they were read." in page
     assert prove(tmp_path).findings == []
 
 

@@ -708,7 +708,7 @@ def test_a_machine_s_folder_is_read_and_crawled_into_with_its_store_only(
     report = tmp_path / "report.html"
     words = ["--delay", "0", "-q", "-o", str(folder), "--store", url, "--report", str(report)]
     assert comity("crawl", site.url("/"), *ALLOW, *words).returncode == 0
-    assert "Crawl of 127.0.0.1" in report.read_text()
+    assert "<h1>comity <span>127.0.0.1</span></h1>" in report.read_text()
     for read in (("prove", folder), ("pages", folder), ("report", folder, "-o", report), ("inspect", folder)):
         done = comity(*map(str, read), "--store", url)
         assert (done.returncode, done.stderr) == (0, ""), (read, done)

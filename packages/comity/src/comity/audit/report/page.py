@@ -37,6 +37,7 @@ from comity.times import format_duration
 MAX_ROWS: Final = 25
 MAX_REASONS: Final = 10
 MAX_REQUESTS: Final = 10_000
+MAX_SITEMAPS: Final = 100
 MAX_UNREACHABLE: Final = 10
 _PAGE: Final = "audit/report/page.html"
 _NAMES: Final = {
@@ -191,7 +192,8 @@ def _shown(view: CrawlView) -> dict[str, Any]:
         "request_note": view.request_note,
         "broken_links": figures.broken if not view.live else [],
         "broken_note": f"{_count(len(figures.broken), 'URL')}, by the number of pages that name each.",
-        "damaged_sitemaps": list(figures.damaged_sitemaps.items())[: 4 * MAX_ROWS],
+        "damaged_sitemaps": list(figures.damaged_sitemaps.items())[:MAX_SITEMAPS],
+        "sitemap_note": _first(len(figures.damaged_sitemaps), "sitemap", "as they were read", MAX_SITEMAPS),
         "facts": _facts(view),
         "findings": view.proof.findings if isinstance(view.proof, Proof) else [],
         "rules": [(host, line, text if line else verdict_in_words(text), count)
@@ -314,6 +316,8 @@ def _attention(view: CrawlView) -> list[Attention]:
     if broken := damage(figures):
         found.append(Attention("no", "damage", f"{broken[0].upper()}{broken[1:]}. comity prove says more."))
     found += [Attention("no", "missing", words) for words in figures.absent]
+    some = "" if len(figures.modes) == 1 else ", in some runs"
+    found += [Attention("warning", "robots", f"{_MODES[mode]}{some}.") for mode in sorted(figures.modes & set(_MODES))]
     if isinstance(view.proof, Proof) and not view.proof.holds:
         found.append(Attention("no", "proof", f"{view.proof.findings[0]}", "All are listed under Evidence."))
     for host, why in list(silent.items())[:MAX_UNREACHABLE]:
@@ -335,6 +339,9 @@ def _attention(view: CrawlView) -> list[Attention]:
         found.append(Attention("warning", FAILED, f"{why}: {_count(count, noun)}", note, why))
     if len(figures.reasons) > MAX_REASONS:
         found.append(Attention("warning", FAILED, f"{len(figures.reasons) - MAX_REASONS:,} more reasons"))
+    if cut := len(figures.damaged_sitemaps):
+        words = f"{_count(cut, 'sitemap')} could not be read to the end, so what comes after is not known."
+        found.append(Attention("warning", "sitemaps", words))
     for host, order in (queue.orders if queue else {}).items():
         note = f"given {date(order.at)} UTC; lifted by: comity frontier go {view.place or '--store URL'} {host}"
         found.append(Attention("info", "order", order_in_words(order), note))
@@ -461,11 +468,7 @@ def _with_most(rows: Iterable[tuple[str, int]]) -> list[tuple[str, int, int]]:
 
 
 def _remarks(figures: Figures) -> list[str]:
-    some = "" if len(figures.modes) == 1 else ", in some runs"
-    remarks = [f"{_MODES[mode]}{some}." for mode in sorted(figures.modes & _MODES.keys())]
-    if _is_refreshed(figures):
-        remarks.append("Charts and hosts count all runs, the refreshes and what was before them.")
-    return remarks
+    return ["Charts and hosts count all runs, the refreshes and what was before them."] * _is_refreshed(figures)
 
 
 def _first(count: int, noun: str, order: str, most: int = MAX_ROWS) -> str:
