@@ -364,7 +364,8 @@ def test_the_commands_lint_and_diff(tmp_path: Path) -> None:
     linted = command("lint", "old.txt", "new.txt", cwd=tmp_path)
     assert linted.returncode == 2
     assert linted.stdout.startswith(
-        "old.txt:2: error: path-without-slash 'private' matches nothing; write Disallow: /private (changes what is read)\n"
+        "old.txt:2: error: path-without-slash 'private' matches nothing; "
+        "write Disallow: /private (changes what is read)\n"
     )
     assert command("lint", "new.txt", cwd=tmp_path).returncode == 0
     differing = command("diff", "old.txt", "new.txt", cwd=tmp_path)
