@@ -105,8 +105,9 @@ COMMANDS: dict[str, tuple[list[str], int, str]] = {
     "crawl": (["-o", "out", "--resume", "--delay", "0.2", "--allow-address", "127.0.0.0/8"], 2, "pages "),
     "diff": (["robots.txt", "robots.txt"], 0, ""),
     "explain": (["--robots", "robots.txt", "https://example.com/private/1"], 2, "line 2"),
+    "export": (["out", "--to", "files", "-o", "copy"], 0, "files, "),
     "fetch": (["{harbour}"], 0, "# The harbour"),
-    "frontier": (["out"], 0, "done"),
+    "frontier": (["out"], 0, " kept, "),
     "identity": (
         [
             "new",
@@ -134,6 +135,7 @@ COMMANDS: dict[str, tuple[list[str], int, str]] = {
     "serve": ([], 64, "comity[web]"),
     "settings": ([], 0, "agent"),
     "test": (["expected.txt"], 0, ""),
+    "write": (["--block-training", "-o", "written.txt"], 0, "written.txt"),
     "why": (["out", "{harbour}"], 0, "not found"),
 }
 
@@ -188,6 +190,7 @@ PROMISED = {  # extra -> a program that uses what it brings, or a command
     "playwright": "import comity.middleware.playwright",
     "postgresql": "import psycopg, comity.frontier.postgresql.store",
     "ray": "import ray.util.client.worker, comity.crawler.cluster.on_ray",
+    "remote": "import fsspec",
     "requests": "import comity.middleware.requests",
     "scrapy": "import comity.middleware.scrapy",
     "speed": "import deflate, isal.isal_zlib, orjson, uvloop",
