@@ -46,6 +46,7 @@ def test_the_workbench_answers_in_the_browser_alone(chromium: Any, address: str)
     tab.goto(address)
     tab.wait_for_selector("html[data-ready]", timeout=400_000)
     assert not wrong
+    tab.locator("#tab-urls").click()
     tab.evaluate(
         "text => { document.querySelector('robots-editor').value = text }",
         "User-agent: *\nDisallow: /日本/*x\nDisalow: /y\n",
@@ -53,7 +54,7 @@ def test_the_workbench_answers_in_the_browser_alone(chromium: Any, address: str)
     tab.fill("#urls", "/日本/x\nhttps://EXAMPLE.com/x")
     tab.wait_for_selector("#why >> text=Googlebot may not fetch /日本/x", timeout=60_000)
     assert "other" not in tab.inner_text("#matrix")  # all dialects agree once a URL is written as it is sent
-    tab.wait_for_selector("#findings li", timeout=60_000)
+    tab.wait_for_selector("#findings li", state="attached", timeout=60_000)
     tab.fill("#urls", "http://[")
     tab.wait_for_selector("#matrix >> text=not a URL", timeout=60_000)
     assert not wrong

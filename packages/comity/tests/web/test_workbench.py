@@ -9,6 +9,12 @@ from typing import Any
 import pytest
 
 HOSTILE = "User-agent: *\nDisallow: /<img src=x onerror=alert(1)>\nDisallow: /</script><script>alert(2)</script>\n"
+EXAMPLE = (
+    "User-agent: *\nDisallow: /search\nAllow: /search/about\nDisallow: /*.pdf$\nCrawl-delay: 2\n\n"
+    "User-agent: GPTBot\nUser-agent: ClaudeBot\nDisallow: /blog/\n"
+)
+ASKED = {"agents": "Googlebot\nGPTBot\nMyBot", "urls": "/\n/blog/lamps\n/search/about", "tests": "GPTBot not /blog/"}
+FILL = "([id, text]) => { const e = document.getElementById(id); e.value = text; e.dispatchEvent(new Event('input')) }"
 
 
 @pytest.fixture
@@ -20,6 +26,11 @@ def tab(page: Any, chromium: Any) -> Iterator[Any]:
     opened.on("pageerror", lambda error: wrong.append(str(error)))
     opened.on("console", lambda message: wrong.append(message.text) if message.type == "error" else None)
     begun(opened, page.url)
+    write(opened, EXAMPLE)
+    for name, text in ASKED.items():
+        opened.evaluate(FILL, [name, text])
+    see(opened, "urls")
+    cell(opened, "GPTBot", "/blog/lamps").wait_for()
     yield opened
     context.close()
     assert not wrong
@@ -28,6 +39,10 @@ def tab(page: Any, chromium: Any) -> Iterator[Any]:
 def begun(tab: Any, url: str) -> None:
     tab.goto(url)
     tab.wait_for_selector("html[data-ready]")
+
+
+def see(tab: Any, name: str) -> None:
+    tab.locator(f"#tab-{name}").click()
 
 
 def write(tab: Any, text: str) -> None:
@@ -124,11 +139,12 @@ def test_it_can_be_used_by_keys_alone(tab: Any) -> None:
 
 
 def test_a_finding_is_mended_by_one_click_and_the_change_is_told_by_meaning(tab: Any) -> None:
+    see(tab, "findings")
     write(tab, "User-agent: GPTBot\nDisalow: /blog\n")
     tab.get_by_role("button", name="Fix line 2").click()
     tab.wait_for_selector("#counts >> text=none")
     assert tab.evaluate("document.querySelector('robots-editor').value") == "User-agent: GPTBot\nDisallow: /blog\n"
-    tab.locator("#changes-box summary").click()
+    see(tab, "changes")
     tab.locator("#keep").click()
     write(tab, "User-agent: GPTBot\nDisallow: /blog\nDisallow: /shop\n")
     tab.wait_for_selector("#changes >> text=GPTBot loses /shop")
@@ -138,7 +154,7 @@ def test_a_finding_is_mended_by_one_click_and_the_change_is_told_by_meaning(tab:
 def test_a_use_that_is_stated_otherwise_is_named(tab: Any) -> None:
     before = "User-agent: *\nContent-Signal: search=yes, ai-train=yes\nUser-agent: GPTBot\nCrawl-delay: 2\n"
     write(tab, before)
-    tab.locator("#changes-box summary").click()
+    see(tab, "changes")
     tab.locator("#keep").click()
     write(
         tab,
@@ -155,6 +171,7 @@ def test_a_use_that_is_stated_otherwise_is_named(tab: Any) -> None:
 
 
 def test_tests_go_red_and_say_why(tab: Any) -> None:
+    see(tab, "tests")
     tab.fill("#tests", "GPTBot yes /blog/a\nGooglebot yes /")
     tab.wait_for_selector("#results >> text=fails")
     assert "1 of 2 fail" in tab.inner_text("#test-count")
@@ -170,8 +187,9 @@ def test_a_link_holds_all_that_was_asked(tab: Any, page: Any) -> None:
     link = tab.url
     tab.goto("about:blank")
     begun(tab, link)
-    assert [cell(tab, "Bot", url).inner_text().split()[1] for url in ("/灯台/一", "/Grüße")] == ["disallowed"] * 2
-    tab.locator("#changes-box summary").click()
+    see(tab, "urls")
+    assert [cell(tab, "Bot", url).inner_text() for url in ("/灯台/一", "/Grüße")] == ["✗ l. 2", "✗ l. 3"]
+    see(tab, "changes")
     tab.wait_for_selector("#changes li")  # what it was compared with is in it
 
 
@@ -191,7 +209,7 @@ def test_a_link_that_is_opened_in_the_same_tab_is_read(tab: Any) -> None:
 @pytest.mark.long
 def test_a_fix_is_not_written_into_a_line_that_has_moved(tab: Any) -> None:
     write(tab, "User-agent: *\nDisalow: /keep\n")
-    tab.wait_for_selector("#findings button[aria-label^=Fix]")
+    tab.wait_for_selector("#findings button[aria-label^=Fix]", state="attached")
     tab.evaluate(
         "() => { const e = document.querySelector('robots-editor'); e.value = '# note\\n' + e.value;"
         " document.querySelector('#findings button[aria-label^=Fix]').click() }"
@@ -211,6 +229,7 @@ def test_what_a_site_wrote_is_never_markup(tab: Any) -> None:
     write(tab, HOSTILE)
     tab.fill("#agents", "<img src=x onerror=alert(3)>")
     tab.fill("#urls", "/<img src=x onerror=alert(1)>")
+    see(tab, "tests")
     tab.fill("#tests", "<b>Bot</b> not /<i>a</i>")
     tab.wait_for_selector("#results >> text=<b>Bot</b>")
     tab.wait_for_selector("#why >> text=may not fetch")
@@ -227,9 +246,42 @@ def test_a_file_that_is_dropped_or_opened_is_read(tab: Any, tmp_path: Path) -> N
     tab.wait_for_selector("#why >> text=Opened may not fetch /opened/1")
     with tab.expect_download() as saving:
         tab.locator("#save").click()
-    saved = json.loads(Path(saving.value.path()).read_text())
-    assert saved["agents"] == "Opened"
-    assert saved["text"].startswith("User-agent: Opened")
+    assert saving.value.suggested_filename == "robots.txt"
+    assert Path(saving.value.path()).read_text().startswith("User-agent: Opened")
+
+
+def test_nothing_of_the_example_is_left_once_a_real_file_is_pasted(tab: Any) -> None:
+    tab.locator("#example").click()
+    tab.wait_for_selector("#matrix th >> text=/manual.pdf")
+    paste = """text => { const data = new DataTransfer(); data.setData('text', text);
+        const event = new ClipboardEvent('paste', { clipboardData: data, cancelable: true });
+        document.getElementById('site').dispatchEvent(event) }"""
+    tab.evaluate(paste, "User-agent: *\nDisallow: /cart\n")
+    tab.wait_for_selector("#matrix th >> text=/manual.pdf", state="detached")
+    assert (tab.input_value("#tests"), tab.input_value("#urls")) == ("", "/")
+    tab.fill("#site", "/cart/1")
+    tab.keyboard.press("Enter")
+    tab.wait_for_selector("#why >> text=may not fetch /cart/1")
+    see(tab, "changes")
+    tab.wait_for_selector("#changes >> text=Both mean the same")
+
+
+def test_a_switch_edits_the_file_in_the_fewest_lines_and_the_work_survives_a_reload(tab: Any) -> None:
+    see(tab, "bots")
+    write(tab, "User-agent: GPTBot\nDisallow: /\n\nUser-agent: *\nDisallow: /x\n")
+    tab.wait_for_selector("#bots [role=switch][aria-label=GPTBot][aria-checked=false]")
+    tab.evaluate("document.getElementById('keep').click()")
+    tab.get_by_role("switch", name="ClaudeBot").click()
+    tab.wait_for_selector("#bots [role=switch][aria-label=ClaudeBot][aria-checked=false]")
+    assert tab.evaluate("document.querySelector('robots-editor').value").startswith(
+        "User-agent: GPTBot\nUser-agent: ClaudeBot\nDisallow: /\n"
+    )
+    see(tab, "changes")
+    tab.wait_for_selector("#changes >> text=ClaudeBot loses /")
+    tab.wait_for_function("JSON.parse(sessionStorage.getItem('comity workbench')).text.includes('ClaudeBot')")
+    tab.reload()
+    tab.wait_for_selector("html[data-ready]")
+    tab.wait_for_selector("#bots [role=switch][aria-label=ClaudeBot][aria-checked=false]")
 
 
 @pytest.mark.long
@@ -244,9 +296,12 @@ def test_nobody_is_left_out(tab: Any, page: Any) -> None:
                 tab.set_viewport_size({"width": width, "height": 900})
                 tab.goto(f"{page.url}{path}")
                 tab.wait_for_load_state("networkidle")
-                found = Axe().run(tab)
-                assert found.violations_count == 0, f"{path} {colours} {width}: {found.response['violations']}"
-                assert tab.evaluate("document.documentElement.scrollWidth") <= width
+                for name in ("bots", "urls", "findings", "changes", "tests") if path == "/" else ("",):
+                    if name:
+                        see(tab, name)
+                    found = Axe().run(tab)
+                    assert not found.violations_count, f"{path}{name} {colours} {width}: {found.response['violations']}"
+                    assert tab.evaluate("document.documentElement.scrollWidth") <= width
 
 
 WATCH = """() => {

@@ -11,7 +11,7 @@ from typing import Any, Final
 from comity.errors import InvalidSetting, InvalidURL
 from comity_pages.urls import normalise
 from comity_robots import Robots, agent_table, diff, expectations, parse, switches
-from comity_robots.agents import NOBODY
+from comity_robots.agents import NOBODY, product_token
 from comity_robots.expectations import Expectation, NoExpectation
 from comity_robots.explain import Match
 from comity_robots.lint import Finding
@@ -69,7 +69,7 @@ def check(
         "why": explain(text, agent, url, dialect) if why and _is_url(url) else None,
         "verdicts": [[_brief(robots, agent, url) for url in urls] for agent in agents],
         "dialects": _disagreements(text, agents, urls, dialect),
-        "delays": [robots.crawl_delay(agent) for agent in agents],
+        "delays": [_delay(robots, agent) for agent in agents],
         "sitemaps": list(robots.sitemaps),
         "tests": tested,
         "tests_error": wrong,
@@ -87,6 +87,7 @@ def explain(text: str, agent: str, url: str, dialect: str = "rfc9309") -> dict[s
     return _verdict(robots.explain(_absolute(url), agent)) | {
         "dialects": _disagreements(text, [agent], [url], dialect)[0][0],
         "usage": _usage(robots, _absolute(url), agent),
+        "delay": _delay(robots, agent),
     }
 
 
@@ -162,7 +163,6 @@ def bots(text: str, dialect: str = "rfc9309") -> dict[str, Any]:
     """
     _bounded(text, (), ())
     robots = _parsed(text, dialect)
-    delayed = dialect != "google"  # which reads no Crawl-delay
     rows = []
     for purpose in switches.SWITCHES:
         for each in agent_table.known_agents(purpose):
@@ -173,8 +173,16 @@ def bots(text: str, dialect: str = "rfc9309") -> dict[str, Any]:
                 "purpose": purpose,
                 "about": each.about,
             }
-            delay = robots.crawl_delay(each.name) if delayed else None
-            rows.append(values | {"source": each.source, "access": access, "line": line or None, "delay": delay})
+            rows.append(
+                values
+                | {
+                    "source": each.source,
+                    "access": access,
+                    "line": line or None,
+                    "delay": _delay(robots, each.name),
+                    "asked": each.asked,
+                }
+            )
     return {"bots": rows, "usage": _usage(robots, _absolute("/"), NOBODY)}
 
 
@@ -199,6 +207,12 @@ def switch(
         return {"text": str(switches.written(wishes, _parsed(text, dialect)))}
     except InvalidSetting as error:
         raise InvalidQuestion(str(error)) from None
+
+
+def _delay(robots: Robots, agent: str) -> float | None:
+    """Return the Crawl-delay that an agent keeps to: Google reads none."""
+    ignores = robots.dialect.name == "google" or product_token(agent).lower().startswith("googlebot")
+    return None if ignores else robots.crawl_delay(agent)
 
 
 def _first(found: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:

@@ -85,6 +85,20 @@ export class RobotsEditor extends HTMLElement {
     this.view.dispatch({ effects: marked.of(Decoration.set(found, true)) });
   }
 
+  /** Scrolls to a line and leaves the focus where it is. */
+  reveal(line) {
+    if (line && line <= this.view.state.doc.lines) this.view.dispatch({ effects: EditorView.scrollIntoView(this.view.state.doc.line(line).from, { y: "center" }) });
+  }
+
+  /** Writes another text by changing only what differs, so that a step back takes away only that. */
+  patch(text) {
+    const old = this.value;
+    let from = 0, end = 0;
+    while (from < old.length && old[from] === text[from]) from++;
+    while (end < Math.min(old.length, text.length) - from && old.at(-1 - end) === text.at(-1 - end)) end++;
+    this.view.dispatch({ changes: { from, to: old.length - end, insert: text.slice(from, text.length - end) }, effects: EditorView.scrollIntoView(from, { y: "center" }) });
+  }
+
   show(line) {
     if (!line || line > this.view.state.doc.lines) return;
     const place = this.view.state.doc.line(line).from;

@@ -2,35 +2,56 @@
 import "./editor.js";
 import { element, known, plain, post, say, started } from "./common.js";
 
-const START = {
+const EXAMPLE = {
   text: "User-agent: *\nDisallow: /search\nAllow: /search/about\nDisallow: /*.pdf$\nCrawl-delay: 2\n\nUser-agent: GPTBot\nUser-agent: ClaudeBot\nDisallow: /blog/\nContent-Signal: search=yes, ai-train=no\n\nSitemap: https://example.com/sitemap.xml\n",
-  agents: "Googlebot\nGPTBot\nMyBot", urls: "/\n/blog/lamps\n/search/about\n/manual.pdf", dialect: "rfc9309", tests: "GPTBot not /blog/\nGooglebot yes /search/about",
+  agents: "Googlebot\nGPTBot\nMyBot", urls: "/\n/blog/lamps\n/search/about\n/manual.pdf", tests: "GPTBot not /blog/\nGooglebot yes /search/about", source: "the example", old: null, example: true,
 };
+const FRESH = { agents: "Googlebot\nBingbot\nGPTBot\nClaudeBot\nMyBot", urls: "/", tests: "", example: false, chosen: null };
+const DIALECTS = { rfc9309: "RFC 9309", google: "Google", bing: "Bing", yandex: "Yandex" };
+const TABS = ["file", "bots", "urls", "findings", "changes", "tests"];
+const KEPT = "comity workbench";
+const dialectName = (name) => DIALECTS[name] ?? name;
 const $ = (id) => document.getElementById(id);
 const lines = (id) => $(id).value.split("\n").map((line) => line.trim()).filter(Boolean);
 const editor = $("editor");
-let chosen = { agent: 0, url: 0 };
-let before = null, shown = null;
+let chosen = null;
+let before = "", source = "an empty file", example = false, shown = null;
 let asked = 0;
 
 function state() {
-  const old = before === null || before === editor.value ? {} : { old: before };
-  return { text: editor.value, agents: $("agents").value, urls: $("urls").value, dialect: $("dialect").value, tests: $("tests").value, ...old };
+  return { text: editor.value, agents: $("agents").value, urls: $("urls").value, dialect: $("dialect").value, tests: $("tests").value, source, example, ...(before === editor.value ? {} : { old: before }) };
 }
 
 function restore(saved) {
   for (const name of ["agents", "urls", "tests"]) if (typeof saved[name] === "string") $(name).value = saved[name];
   if ([...$("dialect").options].some(({ value }) => value === saved.dialect)) $("dialect").value = saved.dialect;
   if (typeof saved.text === "string") editor.value = saved.text;
+  if (typeof saved.source === "string") source = saved.source;
+  if (typeof saved.example === "boolean") example = saved.example;
+  if (saved.chosen === null) chosen = null;
   before = typeof saved.old === "string" ? saved.old : editor.value;
+  $("against").textContent = plain(source);
+}
+
+/** Puts a file in the place of the one that is open; nothing of the example stays. */
+function load(text, name, urls) {
+  restore({ ...(example ? FRESH : {}), text, source: name, old: text, chosen: null, ...(urls ? { urls } : {}) });
+  $("fetched").textContent = plain(name);
+  soon(); slower();
+}
+
+function choose(agent, url) {
+  chosen = { agent, url };
+  if (shown) draw();
+  explain();
 }
 
 async function judge() {
   const mine = ++asked;
   const question = { text: editor.value, agents: lines("agents"), urls: lines("urls"), dialect: $("dialect").value, tests: $("tests").value };
-  chosen = { agent: Math.min(chosen.agent, Math.max(0, question.agents.length - 1)), url: Math.min(chosen.url, Math.max(0, question.urls.length - 1)) };
-  const why = [question.agents[chosen.agent], question.urls[chosen.url]];
-  const answer = await post("check", why.includes(undefined) ? question : { ...question, why });
+  const why = chosen ?? { agent: question.agents[0], url: question.urls[0] };
+  const explained = why.agent !== undefined && why.url !== undefined;
+  const answer = await post("check", explained ? { ...question, why: [why.agent, why.url] } : question);
   if (mine !== asked) return;
   $("error").textContent = answer.error ?? answer.tests_error ?? "";
   for (const id of ["matrix", "results", "why"]) $(id).classList.toggle("stale", Boolean(answer.error));
@@ -38,72 +59,124 @@ async function judge() {
   shown = { question, answer };
   draw();
   results(answer.tests);
-  if (why.join() !== inCell().join()) explain();  // another cell was chosen meanwhile
-  else if (answer.why) reason(...why, answer.why);
+  $("url-count").textContent = question.urls.length || "";
+  $("sitemaps-title").hidden = !answer.sitemaps.length;
+  $("sitemaps").replaceChildren(...answer.sitemaps.map((url) => element("li", {}, plain(url))));
+  const now = inQuestion();
+  if (explained && (now.agent !== why.agent || now.url !== why.url)) explain();  // another one was chosen meanwhile
+  else if (answer.why) reason(why, answer.why);
   else { $("why").replaceChildren(); editor.mark(null); }
 }
 
+/** Whom and what the explanation is about: what was clicked, else the first of both. */
+const inQuestion = () => chosen ?? { agent: shown.question.agents[0], url: shown.question.urls[0] };
+
 // Rows that say what they said before are left as they are.
 function draw() {
-  const { question: { agents, urls }, answer } = shown;
+  const { question: { agents, urls }, answer } = shown, about = inQuestion();
   const said = [...$("matrix").tBodies].flatMap((body) => [...body.rows]);
-  const rows = agents.map((agent, row) => {
-    const key = JSON.stringify([agent, urls, answer.delays[row], answer.verdicts[row], answer.dialects[row], chosen.agent === row && chosen.url]);
-    return said[row]?.key === key ? said[row] : Object.assign(line(agent, row), { key });
+  const rows = urls.map((url, column) => {
+    const key = JSON.stringify([url, agents, answer.verdicts.map((each) => each[column]), answer.dialects.map((each) => each[column]), about.url === url && about.agent]);
+    return said[column]?.key === key ? said[column] : Object.assign(line(url, column), { key });
   });
-  if (rows.length === said.length && rows.every((row, place) => row === said[place])) return;
+  const heads = JSON.stringify([agents, answer.delays]);
+  if ($("matrix").heads === heads && rows.length === said.length && rows.every((row, place) => row === said[place])) return;
+  $("matrix").heads = heads;
   const focused = document.activeElement?.closest?.("#matrix") && document.activeElement.getAttribute("aria-label").replace(/\w+$/, "");  // whatever the verdict is
-  const head = element("tr", {}, element("th", { scope: "col" }, "Agent"), ...urls.map((url) => element("th", { scope: "col" }, plain(url))));
+  const head = element("tr", {}, element("th", { scope: "col" }, "URL"), ...agents.map((agent, row) => element("th", { scope: "col" }, plain(agent), answer.delays[row] === null ? "" : element("span", { class: "soft" }, ` ${answer.delays[row]} s`))));
   $("matrix").replaceChildren(element("thead", {}, head), element("tbody", {}, ...rows));
   if (focused) $("matrix").querySelector(`[aria-label^="${CSS.escape(focused)}"]`)?.focus();
 }
 
-function line(agent, row) {
-  const { question: { urls }, answer } = shown;
+function line(url, column) {
+  const { question: { agents }, answer } = shown, about = inQuestion();
   return element("tr", {},
-    element("th", { scope: "row" }, plain(agent), answer.delays[row] === null ? "" : element("span", { class: "soft" }, ` ${answer.delays[row]} s`)),
-    ...urls.map((url, column) => {
+    element("th", { scope: "row" }, plain(url)),
+    ...agents.map((agent, row) => {
       const verdict = answer.verdicts[row][column];
-      const others = answer.dialects[row][column].map((each) => each.dialect);
+      const others = answer.dialects[row][column].map((each) => dialectName(each.dialect));
       if (verdict.allowed === null) return element("td", { class: "soft", title: verdict.why }, "not a URL");
       const word = verdict.allowed ? "allowed" : "disallowed";
       const button = element("button", {
         type: "button", class: verdict.allowed ? "yes" : "no", title: verdict.why,
-        "aria-label": `${agent}, ${url}: ${word}`, "aria-pressed": String(chosen.agent === row && chosen.url === column),
-      }, verdict.allowed ? "✓ " : "✗ ", word, verdict.line ? element("span", { class: "soft" }, ` ${verdict.line}`) : "",
+        "aria-label": `${agent}, ${url}: ${word}`, "aria-pressed": String(about.agent === agent && about.url === url),
+      }, verdict.allowed ? "✓ " : "✗ ", verdict.line ? `l. ${verdict.line}` : verdict.allowed ? "yes" : "no",
       others.length ? element("span", { class: "otherwise" }, `${others.join(", ")}: other`) : "");
-      const choose = () => { chosen = { agent: row, url: column }; draw(); explain(); };
-      button.addEventListener("click", choose);  // by keys
+      button.addEventListener("click", () => choose(agent, url));  // by keys
       button.addEventListener("mousedown", (event) => {  // a cell that is drawn anew before the release gets no click
         if (event.button) return;
         event.preventDefault();
-        choose();
+        choose(agent, url);
         $("matrix").querySelector("[aria-pressed=true]")?.focus();
       });
       return element("td", {}, button);
     }));
 }
 
-const inCell = () => [shown.question.agents[chosen.agent], shown.question.urls[chosen.url]];
-
 async function explain() {
-  const explained = shown, { text, dialect } = shown.question, [agent, url] = inCell();
-  const found = await post("explain", { text, agent, url, dialect });
-  if (explained === shown && [agent, url].join() === inCell().join() && !found.error) reason(agent, url, found);
+  if (!shown) return;
+  const explained = shown, about = inQuestion(), { text, dialect } = shown.question;
+  const found = await post("explain", { text, ...about, dialect });
+  const now = inQuestion();
+  if (explained === shown && about.agent === now.agent && about.url === now.url && !found.error) { reason(about, found); editor.reveal(found.rule?.line); }
 }
 
-function reason(agent, url, found) {
+function reason({ agent, url }, found) {
   const lost = found.overridden.map((rule) => element("li", {}, jump(rule.line), " ", element("code", {}, rule.text), ` lost: ${rule.why}`));
-  const others = found.dialects.map((each) => element("li", {}, `${each.dialect} reads it otherwise: ${each.allowed ? "allowed" : "disallowed"}`, each.line ? " by " : "", each.line ? jump(each.line) : ""));
+  const others = found.dialects.map((each) => element("li", {}, `${dialectName(each.dialect)} reads it otherwise: ${each.allowed ? "allowed" : "disallowed"}`, each.line ? " by " : "", each.line ? jump(each.line) : ""));
   const uses = found.usage.map((each) => element("li", {}, each.why));
-  const delay = shown.answer.delays[chosen.agent];
   $("why").replaceChildren(
-    element("p", { class: `verdict ${found.allowed ? "yes" : "no"}` }, `${agent} ${found.allowed ? "may" : "may not"} fetch ${plain(url)}`),
+    element("p", { class: `verdict ${found.allowed ? "yes" : "no"}` }, `${plain(agent)} ${found.allowed ? "may" : "may not"} fetch ${plain(url)}`),
     element("p", {}, found.why, " ", found.rule ? jump(found.rule.line, "show") : ""),
-    element("p", { class: "soft" }, found.group ? `Group of ${found.group.agents.join(", ")} (line ${found.group.line})` : "No group applies", delay === null ? "" : `; Crawl-delay ${delay} s`),
+    element("p", { class: "soft" }, found.group ? `Group of ${found.group.agents.slice(0, 4).join(", ")}${found.group.agents.length > 4 ? " ..." : ""} (line ${found.group.line})` : "No group applies", found.delay === null ? "" : `; Crawl-delay ${found.delay} s`),
     ...[lost, others, uses].filter((each) => each.length).map((each) => element("ul", {}, ...each)),
   );
   editor.mark(found.rule?.line, found.overridden.map((rule) => rule.line));
+}
+
+async function bots() {
+  const question = { text: editor.value, dialect: $("dialect").value };
+  const found = await post("bots", question);
+  if (found.error || question.text !== editor.value || question.dialect !== $("dialect").value) return;  // asked anew
+  const open = new Set([...document.querySelectorAll("#bots details[open]")].map((each) => each.dataset.purpose));
+  const focused = document.activeElement?.closest?.("#bots") && document.activeElement.getAttribute("aria-label");
+  $("stated").replaceChildren(...found.usage.map((each) => element("li", {}, plain(each.why))));
+  const blocked = found.bots.filter((each) => each.access === "blocked").length;
+  $("bot-count").textContent = blocked ? `${blocked} blocked` : "";
+  $("bots").replaceChildren(...Map.groupBy(found.bots, (each) => each.purpose).entries().map(([purpose, each]) => purposeTable(purpose, each, open, question)));
+  if (focused) $("bots").querySelector(`[aria-label="${CSS.escape(focused)}"]`)?.focus();
+}
+
+function purposeTable(purpose, agents, open, question) {
+  const count = (access) => agents.filter((each) => each.access === access).length;
+  const counts = ["allowed", "partly", "blocked"].filter(count).map((access) => `${count(access)} ${access}`).join(", ");
+  const first = agents.filter((each) => each.asked), rest = agents.filter((each) => !each.asked);
+  const more = element("details", { "data-purpose": purpose, ...(open.has(purpose) ? { open: "" } : {}) }, element("summary", {}, `${rest.length} more`), element("table", { "aria-label": `More agents: ${purpose}` }, element("tbody", {}, ...rest.map((each) => botRow(each, question)))));
+  return element("section", { class: "purpose" },
+    element("div", { class: "row" }, element("h3", {}, purpose), element("span", { class: "soft right" }, counts), toggle(`All agents for ${purpose}`, count("blocked") < agents.length, question, [], purpose)),
+    element("table", { "aria-label": `Agents: ${purpose}` }, element("tbody", {}, ...first.map((each) => botRow(each, question)))), ...(rest.length ? [more] : []));
+}
+
+function botRow(bot, question) {
+  const name = element("button", { type: "button", class: "line", title: `${bot.about}; ${bot.source}`, "aria-label": `Explain ${bot.name}` }, bot.name);
+  name.addEventListener("click", () => choose(bot.name, "/"));
+  return element("tr", {}, element("th", { scope: "row" }, name, element("span", { class: "soft" }, ` ${bot.operator}`)),
+    element("td", {}, element("span", { class: `tag ${{ allowed: "yes", partly: "warning", blocked: "no" }[bot.access]}` }, bot.access)),
+    element("td", {}, bot.line ? jump(bot.line, `l. ${bot.line}`) : "", bot.delay === null ? "" : element("span", { class: "soft", title: "Crawl-delay" }, ` every ${bot.delay} s`)),
+    element("td", {}, toggle(bot.name, bot.access !== "blocked", question, [bot.name], "")));
+}
+
+function toggle(name, on, question, agents, purpose) {
+  const button = element("button", { type: "button", role: "switch", class: "switch", "aria-checked": String(on), "aria-label": name }, on ? "on" : "off");
+  button.addEventListener("click", async () => {
+    const found = await post("switch", { ...question, agents, purpose, access: on ? "blocked" : "allowed" });
+    if (question.text !== editor.value) { say("The file has changed: switch again"); return; }
+    if (found.error) { $("error").textContent = found.error; return; }
+    editor.patch(found.text);
+    say(`${name}: ${on ? "blocked" : "no longer blocked"}; Changes shows the effect`);
+    latestBots();
+  });
+  return button;
 }
 
 function jump(line, words = `line ${line}`) {
@@ -120,22 +193,39 @@ function results(tests) {
     element("span", {}, test.text, test.holds ? "" : element("span", { class: "soft" }, ` ${test.why}`)))));
 }
 
+const MAX_SHOWN = 100;  // findings of one kind
 async function lint() {
-  const text = editor.value;
-  const found = await post("lint", { text, dialect: $("dialect").value });
-  if (found.error || text !== editor.value) return;
-  const count = (severity, word) => { const n = found.filter((each) => each.severity === severity).length; return n ? `${n} ${word}${n > 1 && word !== "info" ? "s" : ""}` : ""; };
-  $("counts").textContent = [count("error", "error"), count("warning", "warning"), count("info", "info")].filter(Boolean).join(", ") || "none";
-  const said = text.split("\n");
-  for (const each of found) each.was = said[each.line - 1];
-  $("findings").replaceChildren(...found.slice(0, 300).map((each) => {
-    const mend = element("button", { type: "button", "aria-label": `Fix line ${each.line}: ${each.message}` }, "Fix");
-    mend.addEventListener("click", () => fix(each));
-    return element("li", {}, element("span", { class: `tag ${each.severity}` }, each.severity),
-      element("div", {}, jump(each.line), " ", each.message, element("div", { class: "soft" }, each.suggestion, each.changes ? " (changes what is read)" : "")),
-      each.replacement === null ? "" : mend);
-  }));
-  editor.annotate(found, fix);
+  const question = { text: editor.value, dialect: $("dialect").value };
+  const found = await post("lint", question);
+  if (found.error || question.text !== editor.value || question.dialect !== $("dialect").value) return;
+  $("counts").textContent = found.length || "none";
+  const said = question.text.split("\n"), fixed = new Set();
+  for (const each of found) {
+    each.was = said[each.line - 1];
+    each.fixable = each.replacement !== null && !fixed.has(each.line);  // one fix for a line: two might contradict
+    if (each.fixable) fixed.add(each.line);
+  }
+  const open = new Set([...document.querySelectorAll("#findings details[open]")].map((each) => each.dataset.code));
+  $("findings").replaceChildren(...Map.groupBy(found, (each) => each.code).entries().map(([code, each]) => kind(code, each, open, question)));
+  editor.annotate(found.map((each) => each.fixable ? each : { ...each, replacement: null }), fix);
+}
+
+function kind(code, found, open, question) {
+  const safe = found.filter((each) => each.fixable && !each.changes);
+  const all = element("button", { type: "button" }, safe.length === 1 ? "Fix the safe one" : `Fix all ${safe.length} safe ones`);
+  all.addEventListener("click", () => {
+    if (question.text !== editor.value) { say("The file has changed: its findings come anew"); slower(); return; }
+    for (const each of safe.toSorted((one, other) => other.line - one.line)) editor.replace(each.line, each.replacement);
+    say(`${safe.length} fixed`);
+  });
+  return element("details", { "data-code": code, class: "kind", ...(open.has(code) || found.length < 6 ? { open: "" } : {}) },
+    element("summary", {}, element("span", { class: `tag ${found[0].severity}` }, found[0].severity), " ", element("strong", {}, code), `, ${found.length}`),
+    ...(safe.length > 1 ? [all] : []),
+    element("ul", { class: "findings" }, ...found.slice(0, MAX_SHOWN).map((each) => {
+      const mend = element("button", { type: "button", "aria-label": `Fix line ${each.line}: ${each.message}` }, "Fix");
+      mend.addEventListener("click", () => fix(each));
+      return element("li", {}, element("div", {}, jump(each.line), " ", each.message, element("div", { class: "soft" }, each.suggestion, each.changes ? " (changes what is read)" : "")), each.fixable ? mend : "");
+    })), found.length > MAX_SHOWN ? element("p", { class: "soft" }, `and ${found.length - MAX_SHOWN} more`) : "");
 }
 
 function fix(finding) {
@@ -147,14 +237,16 @@ function fix(finding) {
 const stated = (value) => value === "unknown" ? "not stated" : value;
 
 async function compare() {
-  if (before === null || !$("changes-box").open) return;
   const question = { old: before, new: editor.value, dialect: $("dialect").value };
   const found = await post("diff", question);
   if (question.old !== before || question.new !== editor.value || question.dialect !== $("dialect").value) return;  // asked anew
   if (found.error) { $("changes").replaceChildren(element("li", {}, found.error)); return; }
-  const rows = found.changes.map((each) => element("li", {},
-    element("span", { class: `tag ${each.allowed ? "yes" : "no"}` }, each.allowed ? "gains" : "loses"),
-    element("span", {}, `${each.agent === "*" ? "everybody else" : plain(each.agent)} ${each.allowed ? "gains" : "loses"} `, element("code", {}, plain(each.pattern)), each.partly ? ` (some paths, such as ${plain(each.path)})` : "")));
+  const rows = Map.groupBy(found.changes, (each) => JSON.stringify([each.pattern, each.allowed, each.partly])).values().map((same) => {
+    const [each] = same, names = same.slice(0, 4).map(({ agent }) => agent === "*" ? "everybody else" : plain(agent)).join(", ");
+    const verb = each.allowed ? "gain" : "lose", more = same.length > 4 ? ` and ${same.length - 4} more` : "";
+    return element("li", {}, element("span", { class: `tag ${each.allowed ? "yes" : "no"}` }, `${verb}s`),
+      element("span", {}, `${names}${more} ${verb}${same.length > 1 ? "" : "s"} `, element("code", {}, plain(each.pattern)), each.partly ? ` (some paths, such as ${plain(each.path)})` : ""));
+  }).toArray();
   const row = (kind, word, words) => rows.push(element("li", {}, element("span", { class: `tag ${kind}` }, word), element("span", {}, plain(words))));
   for (const pattern of found.undecided) row("info", "unknown", `whether paths of ${pattern} changed: it meets too many other patterns`);
   const name = (agent) => agent === "*" ? "everybody else" : agent;
@@ -166,8 +258,8 @@ async function compare() {
   for (const [kind, values] of Object.entries(found.added)) for (const value of values) row("yes", kind, `+ ${value}`);
   for (const [kind, values] of Object.entries(found.removed)) for (const value of values) row("no", kind, `− ${value}`);
   if (found.left_out) row("info", "more", `${found.left_out} more paths`);
-  $("change-count").textContent = rows.length ? `${rows.length}` : "none by meaning";
-  $("changes").replaceChildren(...rows);
+  $("change-count").textContent = rows.length || "none";
+  $("changes").replaceChildren(...(rows.length ? rows : [element("li", { class: "soft" }, "Both mean the same.")]));
 }
 
 // At once, and once more where something changed meanwhile.
@@ -190,7 +282,20 @@ function inPauses(work) {
   });
   return () => { clearTimeout(timer); timer = setTimeout(run, pause); };
 }
-const soon = latest(judge), slower = inPauses(async () => { await lint(); await compare(); });
+const soon = latest(judge), latestBots = latest(bots);
+const slower = inPauses(async () => {
+  try { sessionStorage.setItem(KEPT, JSON.stringify(state())); } catch { /* a file too large to be kept */ }
+  await latestBots(); await lint(); await compare();
+});
+
+function tab(name) {
+  document.body.dataset.tab = name;
+  for (const each of TABS) {
+    $(`tab-${each}`).setAttribute("aria-selected", String(each === name));
+    $(`tab-${each}`).tabIndex = each === name ? 0 : -1;
+    $(`panel-${each}`).hidden = each !== name;
+  }
+}
 
 async function packed(text) {
   const stream = new Blob([text]).stream().pipeThrough(new CompressionStream("deflate-raw"));
@@ -207,42 +312,58 @@ async function opened(file) {
   const text = await file.text();
   try {
     if (!file.name.endsWith(".json")) throw new Error("a robots.txt");
-    restore(JSON.parse(text));
+    restore({ ...FRESH, ...JSON.parse(text) });
     soon(); slower();
-  } catch { editor.value = text; }
+  } catch { load(text, file.name); }
   say(`${file.name} opened`);
 }
 
 async function begin() {
-  let saved = START;
-  try { if (location.hash.length > 1) saved = JSON.parse(await unpacked(location.hash.slice(1))); } catch { say("The link cannot be read"); }
-  saved = { ...START, ...saved };
+  let saved = {};
+  try { saved = JSON.parse(sessionStorage.getItem(KEPT)) ?? {}; } catch { /* none is kept */ }
+  try { if (location.hash.length > 1 && location.hash !== "#example") saved = JSON.parse(await unpacked(location.hash.slice(1))); } catch { say("The link cannot be read"); }
+  saved = { ...FRESH, text: "", ...saved };
+  tab("bots");
   restore(saved);
   $("why").textContent = "Loading ...";
   const { agents, dialects, crawl } = await known();
   if (crawl) $("to-dashboard").hidden = false;
-  $("dialect").append(...dialects.map((name) => element("option", { value: name }, name)));
+  $("dialect").append(...dialects.map((name) => element("option", { value: name }, dialectName(name))));
   restore({ dialect: saved.dialect, old: saved.old });
+  if (saved.text) $("fetched").textContent = plain(source);
   const kinds = new Map();
   for (const each of agents) {
     if (!kinds.has(each.purpose)) { kinds.set(each.purpose, element("optgroup", { label: each.purpose })); $("known").append(kinds.get(each.purpose)); }
     kinds.get(each.purpose).append(element("option", { value: each.name, title: `${each.source}, ${each.read}` }, `${each.name} (${each.operator}${each.about && ": "}${each.about})`));
   }
   for (const id of ["agents", "urls", "tests", "dialect"]) $(id).addEventListener("input", () => { soon(); if (id === "dialect") slower(); });
-  editor.addEventListener("change", () => { soon(); slower(); });
+  editor.addEventListener("change", () => {
+    // of the example, once another text stands in its place, nothing is left
+    if (example && !EXAMPLE.text.split("\n").some((each) => each && editor.value.includes(each))) { restore({ ...FRESH, source: "an empty file", old: "" }); $("fetched").textContent = ""; }
+    soon(); slower();
+  });
+  for (const name of TABS) $(`tab-${name}`).addEventListener("click", () => tab(name));
+  document.querySelector("[role=tablist]").addEventListener("keydown", (event) => {
+    const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+    const seen = TABS.filter((name) => $(`tab-${name}`).offsetParent !== null);
+    if (!step) return;
+    const next = seen[(seen.indexOf(document.body.dataset.tab) + step + seen.length) % seen.length];
+    tab(next);
+    $(`tab-${next}`).focus();
+  });
   $("known").addEventListener("change", () => {
     if ($("known").value && !lines("agents").includes($("known").value)) $("agents").value = [...lines("agents"), $("known").value].join("\n");
     $("known").value = "";
     soon();
   });
-  $("changes-box").addEventListener("toggle", compare);
-  $("keep").addEventListener("click", () => { before = editor.value; compare(); say("Changes count from here"); });
+  $("keep").addEventListener("click", () => { before = editor.value; source = "the file as it was"; $("against").textContent = source; compare(); say("Changes count from here"); });
+  $("example").addEventListener("click", (event) => { event.preventDefault(); restore({ ...FRESH, ...EXAMPLE }); $("fetched").textContent = "The example is open."; soon(); slower(); });
   let shared = "";
   addEventListener("hashchange", async () => {
     const own = location.hash === shared;
     shared = "";
     if (own || location.hash.length < 2) return;
-    try { restore(JSON.parse(await unpacked(location.hash.slice(1)))); } catch { say("The link cannot be read"); }
+    try { restore({ ...FRESH, ...JSON.parse(await unpacked(location.hash.slice(1))) }); } catch { say("The link cannot be read"); }
     soon(); slower();
   });
   $("share").addEventListener("click", async () => {
@@ -251,22 +372,43 @@ async function begin() {
     try { await navigator.clipboard.writeText(location.href); say("Link copied"); } catch { say("The link is in the address bar"); }
   });
   $("save").addEventListener("click", () => {
-    const link = element("a", { href: URL.createObjectURL(new Blob([JSON.stringify(state(), null, 1)], { type: "application/json" })), download: "robots-workbench.json" });
+    const link = element("a", { href: URL.createObjectURL(new Blob([editor.value], { type: "text/plain" })), download: "robots.txt" });
     link.click();
     URL.revokeObjectURL(link.href);
   });
   $("open").addEventListener("change", () => { if ($("open").files[0]) opened($("open").files[0]); $("open").value = ""; });
   document.addEventListener("dragover", (event) => event.preventDefault());
   document.addEventListener("drop", (event) => { event.preventDefault(); if (event.dataTransfer.files[0]) opened(event.dataTransfer.files[0]); });
-  $("fetch").addEventListener("submit", async (event) => {
+  let fetching = 0;
+  $("site").addEventListener("paste", (event) => {
+    const text = event.clipboardData.getData("text");
+    if (!text.includes("\n") && !/^\s*user-agent\s*:/i.test(text)) return;
     event.preventDefault();
+    fetching++;
+    load(text, "pasted");
+  });
+  $("ask").addEventListener("submit", async (event) => {
+    event.preventDefault();
+    const given = $("site").value.trim(), mine = ++fetching;
+    if (!given) return;
+    const look = (url) => { if (!lines("urls").includes(url)) $("urls").value = [...lines("urls"), url].join("\n"); chosen = { agent: lines("agents")[0] ?? "MyBot", url }; tab("urls"); soon(); };
+    if (given.startsWith("/")) { look(given); return; }
+    if ("alone" in document.documentElement.dataset) { $("error").textContent = "This page fetches nothing: paste or drop the robots.txt, or run comity serve"; return; }
     $("fetched").textContent = "Fetching ...";
-    const found = await post("fetch", { url: $("site").value.trim() });
-    $("fetched").textContent = found.error ?? `${found.url} answered ${found.status}`;
-    if (!found.error) { editor.value = found.text; before = found.text; }
+    const found = await post("fetch", { url: given });
+    if (mine !== fetching) return;  // something else was asked for
+    $("error").textContent = found.error ?? "";
+    $("fetched").textContent = found.error ? "" : `${found.url} answered ${found.status}`;
+    if (found.error) return;
+    load(found.text, found.url);
+    $("fetched").textContent = `${plain(found.url)} answered ${found.status}`;
+    const url = new URL(given.includes("://") ? given : `https://${given}`);
+    if (url.pathname !== "/" && url.pathname !== "/robots.txt") look(url.pathname + url.search);
   });
   await judge();
+  await bots();
   await lint();
+  await compare();
   document.documentElement.dataset.ready = "yes";
 }
 started(begin);
