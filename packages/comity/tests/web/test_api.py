@@ -36,6 +36,12 @@ def asked(url: str, question: object, **headers: str) -> tuple[int, dict[str, ob
         return error.code, json.loads(error.read())
 
 
+def test_apple_reads_otherwise_for_applebot_alone() -> None:
+    text = "User-agent: Googlebot\nDisallow: /\n"
+    found = workbench.check(text, ["Applebot/0.1", "GPTBot"], ["/"])["dialects"]
+    assert [[each["dialect"] for each in row[0]] for row in found] == [["apple"], []]
+
+
 def test_the_answers_are_the_library_s(page) -> None:  # type: ignore[no-untyped-def]
     agents, urls = ["GPTBot", "MyBot/1.0"], ["/shop/a", "/shop/public", "https://example.com/"]
     status, answer = asked(f"{page.url}/api/check", {"text": TEXT, "agents": agents, "urls": urls})

@@ -24,7 +24,7 @@ MAX_ITEMS: Final = 100
 """Agents, and URLs, of one question."""
 MAX_ITEM_CHARACTERS: Final = 2000
 """Characters of an agent or URL."""
-DIALECTS: Final = ("rfc9309", "google", "bing", "yandex")
+DIALECTS: Final = ("rfc9309", "google", "bing", "yandex", "apple")
 MAX_CHANGES: Final = 500
 _SCHEME: Final = re.compile(r"[a-z][a-z0-9+.-]*://", re.IGNORECASE)
 
@@ -298,7 +298,9 @@ def _disagreements(
                 [
                     {"dialect": name, "allowed": not allowed, "line": robots.deciding_line(url, agent) or None}
                     for name, robots in others
-                    if robots.allowed(url, agent) != allowed
+                    # Apple's fallback to the groups of Googlebot is Applebot's alone: it says nothing of other agents
+                    if (name != "apple" or agent.lower().startswith("applebot"))
+                    and robots.allowed(url, agent) != allowed
                 ]
             )
         found.append(row)

@@ -7,7 +7,7 @@ const EXAMPLE = {
   agents: "Googlebot\nGPTBot\nMyBot", urls: "/\n/blog/lamps\n/search/about\n/manual.pdf", tests: "GPTBot not /blog/\nGooglebot yes /search/about", source: "the example", old: null, example: true,
 };
 const FRESH = { agents: "Googlebot\nBingbot\nGPTBot\nClaudeBot\nMyBot", urls: "/", tests: "", example: false, chosen: null };
-const DIALECTS = { rfc9309: "RFC 9309", google: "Google", bing: "Bing", yandex: "Yandex" };
+const DIALECTS = { rfc9309: "RFC 9309", google: "Google", bing: "Bing", yandex: "Yandex", apple: "Apple" };
 const TABS = ["file", "bots", "urls", "findings", "changes", "tests"];
 const KEPT = "comity workbench";
 const dialectName = (name) => DIALECTS[name] ?? name;
