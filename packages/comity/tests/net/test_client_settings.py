@@ -444,7 +444,11 @@ def test_headers_for_one_origin_go_there_alone_and_are_shown_nowhere(
     shown += command("settings").stdout + command("settings", "--json").stdout
     assert not [value for value in key.values() if value in shown]
     hash(settings)
-    for wrong in ({"no": key}, {"https://a.example": {"Host": "b"}}, {"https://a.example": {"Expires": "soon"}}):
+    for wrong in (
+        {"no": key},
+        {"https://a.example": {"Host": "b"}},
+        *({"https://a.example": {"Expires": never}} for never in ("soon", "0001-01-01T00:00:00+14:00")),
+    ):
         with pytest.raises(InvalidSetting, match="origin_headers"):
             ClientSettings(origin_headers=wrong)
     given = {"https://a.example": {"Authorization": "Bearer x"}}

@@ -141,9 +141,10 @@ def expiry(headers: Mapping[str, str]) -> float | None:
     if "expires" in named:
         try:
             date = datetime.fromisoformat(named["expires"])
-        except ValueError:
+            date = date.replace(tzinfo=UTC) if date.tzinfo is None else date.astimezone(UTC)
+        except (ValueError, OverflowError):
             raise InvalidSetting("origin_headers: Expires is not a date such as 2027-01-31") from None
-        times.append((date if date.tzinfo is not None else date.replace(tzinfo=UTC)).timestamp())
+        times.append(date.timestamp())
     return min(times, default=None)
 
 
