@@ -92,6 +92,7 @@ def test_the_list_of_ai_robots_txt_adds_names_and_replaces_none() -> None:
         (ROW.replace("AI search", "fun"), "line 2: NewsBot: purpose: write one of search"),
         (ROW.replace("https://example.org/bot", "javascript:alert(1)"), "source: write the URL"),
         (ROW.replace("2026-11-28", "yesterday"), "read: write a day"),
+        (ROW.replace("2026-11-28", "2026-99-99"), "read: write a day"),
         (ROW.replace("NewsBot", "a#b"), "not a name"),
         (ROW.replace("Example", "Exa\x1b[31mmple"), "printable"),
         (ROW + ROW.splitlines()[1], "NewsBot is there twice"),

@@ -179,13 +179,22 @@ def _checked(values: dict[str, str], where: str) -> KnownAgent:
         raise InvalidSetting(f"{where}: {name}: purpose: write one of {', '.join(PURPOSES)}")
     if not re.fullmatch(r"https?://[^\s\x00-\x1f\x7f]{1,500}", values["source"]):
         raise InvalidSetting(f"{where}: {name}: source: write the URL of the page that says so")
-    if not re.fullmatch(r"(?:\d{4}-\d{2}-\d{2})?", values["read"], re.ASCII):
+    if values["read"] and not _is_day(values["read"]):
         raise InvalidSetting(f"{where}: {name}: read: write a day as 2026-11-28")
     if values.get("asked") not in (None, "", "yes"):
         raise InvalidSetting(f"{where}: {name}: asked: write yes or nothing")
     if any(len(value) > 500 or not value.isprintable() for value in values.values()):
         raise InvalidSetting(f"{where}: {name}: a value has at most 500 printable characters")
     return KnownAgent(**values)
+
+
+def _is_day(text: str) -> bool:
+    from datetime import date  # late: only who writes a table needs it
+
+    try:
+        return date.fromisoformat(text).isoformat() == text
+    except ValueError:
+        return False
 
 
 def _whole(agents: Iterable[KnownAgent]) -> tuple[KnownAgent, ...]:
