@@ -226,9 +226,9 @@ def test_the_report_is_of_all_machines(written: Written, tmp_path: Path) -> None
     told = comity("report", *written.machines, *written.store, "-o", str(report))
     assert (told.returncode, told.stderr) == (0, ""), told
     text = report.read_text()
-    assert f"Crawl of {HOSTS} hosts" in text
+    assert f"<h1>comity <span>{HOSTS} hosts</span></h1>" in text
     assert f"<b>{len(written.pages)}</b>" in text.replace("dd>", "b>"), "pages as the summary said"
-    assert "not in this report" not in text
+    assert "it is not here" not in text
 
 
 @pytest.mark.long
