@@ -297,6 +297,7 @@ def test_applebot_follows_what_is_said_to_googlebot_where_nothing_is_said_to_it(
     assert [named.allowed(path, "Applebot/0.1") for path in ("/g", "/s", "/a")] == [True, True, False]
     assert [parse(body).allowed(path, "Applebot/0.1") for path in ("/g", "/s")] == [True, False]
     assert not parse("User-agent: *\nDisallow: /s\n", "apple").allowed("/s", "Applebot")
+    assert [robots.allowed(path, "MyBot/0.1") for path in ("/g", "/s")] == [True, False], "nor does any other agent"
 
 
 def test_bing_keeps_to_the_crawl_delay_of_all_where_its_group_has_none() -> None:

@@ -28,7 +28,7 @@ class Chooser:
 
     Args:
         groups: the `User-agent` values of each group, as written.
-        agent_match, group_choice, fallback_agent: as of a Dialect.
+        agent_match, group_choice, applebot_as_googlebot: as of a Dialect.
     """
 
     def __init__(
@@ -36,10 +36,10 @@ class Chooser:
         groups: Sequence[Sequence[str]],
         agent_match: AgentMatch,
         group_choice: GroupChoice,
-        fallback_agent: str = "",
+        applebot_as_googlebot: bool = False,
     ) -> None:
         self._values = [(ascii_lower(value), number) for number, group in enumerate(groups) for value in group]
-        self._match, self._choice, self._fallback = agent_match, group_choice, fallback_agent
+        self._match, self._choice, self._as_googlebot = agent_match, group_choice, applebot_as_googlebot
         self._key = key = KEYS.get(agent_match)
         self._named: dict[str, list[tuple[str, int]]] = {}
         if key is not None:
@@ -49,9 +49,12 @@ class Chooser:
 
     def choose(self, agent: str) -> list[int]:
         """Numbers of the groups that apply to an agent, in file order; those for `*` only where no other does."""
-        if chosen := self._naming(agent) or (self._fallback and agent != NOBODY and self._naming(self._fallback)):
-            return chosen
-        return _chosen({number: 1 for value, number in self._values if _is_star(value, self._match)}, self._choice)
+        chosen = self._naming(agent)
+        if not chosen and self._as_googlebot and ascii_lower(product_token(agent)) == "applebot":
+            chosen = self._naming("googlebot")
+        return chosen or _chosen(
+            {number: 1 for value, number in self._values if _is_star(value, self._match)}, self._choice
+        )
 
     def _naming(self, agent: str) -> list[int]:
         """Numbers of the groups that name an agent, as the dialect compares names."""

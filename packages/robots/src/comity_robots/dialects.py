@@ -30,7 +30,7 @@ _TABLE = (
         robots_txt_allowed=False,
     ),
     Dialect(name="bing", group_choice="most_specific", default_delay=True),
-    Dialect(name="apple", fallback_agent="googlebot"),
+    Dialect(name="apple", applebot_as_googlebot=True),
     Dialect(name="yandex", agent_match="substring", group_choice="most_specific"),
     Dialect(
         name="draft1996", agent_match="substring", group_choice="first_matching", precedence="first", wildcards=False

@@ -230,7 +230,7 @@ class Parsed(Matchers):
         if found is None:
             runs, dialect = list(self.runs(ends)), self.dialect
             names = [run.agents for run in runs]
-            chooser = Chooser(names, dialect.agent_match, dialect.group_choice, dialect.fallback_agent)
+            chooser = Chooser(names, dialect.agent_match, dialect.group_choice, dialect.applebot_as_googlebot)
             found = self._choices[ends] = runs, chooser
         return found
 

@@ -298,9 +298,7 @@ def _disagreements(
                 [
                     {"dialect": name, "allowed": not allowed, "line": robots.deciding_line(url, agent) or None}
                     for name, robots in others
-                    # Apple's fallback to the groups of Googlebot is Applebot's alone: it says nothing of other agents
-                    if (name != "apple" or agent.lower().startswith("applebot"))
-                    and robots.allowed(url, agent) != allowed
+                    if robots.allowed(url, agent) != allowed
                 ]
             )
         found.append(row)

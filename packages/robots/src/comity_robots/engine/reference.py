@@ -37,8 +37,8 @@ class Dialect:
             without version (the drafts of 1994 and 1996); `bidirectional_substring`: exact, else either occurs in the
             other; `glob`: it occurs in our agent string, `*` is any run, so `*` is a group like any other.
         group_choice: which of the matching groups count.
-        fallback_agent: whose groups count where none names us, before those of `*`; empty for nobody (Applebot, which
-            follows what is said to Googlebot: support.apple.com/119829).
+        applebot_as_googlebot: whether Applebot follows the groups of Googlebot where none names it
+            (support.apple.com/119829).
         default_delay: whether a Crawl-delay of `*` counts where the groups that name us have none (Bing, by a program
             manager's word on "all the default directives will be ignored (except Crawl-Delay)").
         precedence: which of the matching rules decides; `longest` counts octets of the normalised pattern.
@@ -59,7 +59,7 @@ class Dialect:
     name: str
     agent_match: AgentMatch = "product_token"
     group_choice: GroupChoice = "merge_matching"
-    fallback_agent: str = ""
+    applebot_as_googlebot: bool = False
     default_delay: bool = False
     precedence: Literal["longest", "first", "allow_first", "disallow_first"] = "longest"
     tie: Literal["allow", "first_in_file"] = "allow"
@@ -173,7 +173,7 @@ def scan(body: bytes, start: int, stop: int, dialect: Dialect) -> "array[int]":
 
 def is_merged(dialect: Dialect) -> bool:
     """Whether names are compared as a whole and all groups of an agent count: its groups are found in one pass."""
-    by_name = dialect.agent_match in ("product_token", "letters") and not dialect.fallback_agent
+    by_name = dialect.agent_match in ("product_token", "letters") and not dialect.applebot_as_googlebot
     return by_name and dialect.group_choice == "merge_matching"
 
 
@@ -211,7 +211,8 @@ def applying(
         wanted: directives that are asked for, as bits.
     """
     groups = list(runs(body, index, ends))
-    chooser = Chooser([run.agents for run in groups], dialect.agent_match, dialect.group_choice, dialect.fallback_agent)
+    agents = [run.agents for run in groups]
+    chooser = Chooser(agents, dialect.agent_match, dialect.group_choice, dialect.applebot_as_googlebot)
     return records_in(index, [groups[number] for number in chooser.choose(agent)], wanted)
 
 
