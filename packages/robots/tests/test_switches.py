@@ -51,6 +51,22 @@ def test_a_switch_edits_the_fewest_lines() -> None:
     assert block(robots, ["GPTBot"]) == robots
 
 
+def test_what_a_draft_names_is_changed_where_a_file_states_it_and_is_added_nowhere() -> None:
+    stated = "User-agent: *\nContent-Usage: ai-use=y, search=y\nAllow: /\n"
+    no = Wishes(purposes={"AI search": False, "AI training": False})
+    changed = written(no, parse(stated))
+    assert {each.value for each in changed.records("content-usage")} == {
+        "ai-use=n, search=y, train-ai=n",  # for everybody
+        "ai-use=n, search=y",  # for those who may fetch nothing
+    }
+    assert [changed.usage("/", "MyBot").preference(each) for each in ("ai-input", "search")] == [
+        "disallowed",
+        "allowed",
+    ]
+    assert not [each for each in changed.lint() if each.code == "preferences-contradict"]
+    assert "ai-use" not in str(written(no, parse("User-agent: *\nAllow: /\n")))
+
+
 def test_a_wish_about_pace_does_not_go_to_another_agent_when_the_one_it_was_meant_for_leaves() -> None:
     robots = parse("User-agent: MyBot\nCrawl-delay: 5\n\nUser-agent: GPTBot\nCrawl-delay: 9\nDisallow: /x\n")
     after = block(robots, ["GPTBot"])

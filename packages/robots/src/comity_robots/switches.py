@@ -24,9 +24,11 @@ SWITCHES: Final = PURPOSES[:4]
 _STATED: Final = {
     "search": ("search", "search"),
     "AI training": ("train-ai", "ai-train"),
-    "AI search": ("", "ai-input"),
+    "AI search": ("ai-use", "ai-input"),
 }
-"""Purpose -> its category in Content-Usage (AIPREF) and its signal in Content-Signal; empty where there is none."""
+"""Purpose -> its category in Content-Usage (AIPREF) and its signal in Content-Signal."""
+_DRAFT: Final = "ai-use"
+"""Is in a draft that reflects no consensus: changed where a file states it, and never added."""
 _EVERYTHING: Final = ("/", "/*", "*")
 _BLOCK: Final = "Disallow: /"
 
@@ -279,7 +281,6 @@ def state(robots: Robots, purposes: Mapping[str, bool]) -> Robots:
     """
     usage = {_STATED[each][0]: "y" if allow else "n" for each, allow in purposes.items() if each in _STATED}
     signal = {_STATED[each][1]: "yes" if allow else "no" for each, allow in purposes.items() if each in _STATED}
-    usage.pop("", None)
     if not signal:
         return robots
     lines: list[str] = list(authoring.lines_of(robots))
@@ -291,8 +292,7 @@ def state(robots: Robots, purposes: Mapping[str, bool]) -> Robots:
     after: dict[int, list[str]] = {}
     for group in robots.groups:
         asked = NOBODY if "*" in group.agents else group.agents[0]
-        if access(robots, asked)[0] == "blocked":
-            continue
+        blocked = access(robots, asked)[0] == "blocked"
         own = robots.lines[group.line - 1 : group.last_line]
         head = _head(robots, group)
         for label, wanted in (("Content-Usage", usage), ("Content-Signal", signal)):
@@ -303,12 +303,15 @@ def state(robots: Robots, purposes: Mapping[str, bool]) -> Robots:
                 value = line.value
                 for name, answer in wanted.items():
                     found = re.compile(rf"(?<![\w-]){name}\s*=\s*[\w-]+")
-                    value = found.sub(f"{name}={answer}", value) if found.search(value) else f"{value}, {name}={answer}"
+                    if found.search(value):
+                        value = found.sub(f"{name}={answer}", value)
+                    elif name != _DRAFT and not blocked:
+                        value = f"{value}, {name}={answer}"
                 if value != line.value:
                     lines[line.number - 1] = f"{label}: {value.strip(', ')}"
-            if wanted and not stated:
-                value = ", ".join(f"{name}={answer}" for name, answer in wanted.items())
-                after.setdefault(head, []).append(f"{label}: {value}")
+            added = [f"{name}={answer}" for name, answer in wanted.items() if name != _DRAFT]
+            if added and not stated and not blocked:
+                after.setdefault(head, []).append(f"{label}: {', '.join(added)}")
     return authoring.joined(
         robots, [each for number, line in enumerate(lines, 1) for each in (line, *after.get(number, []))]
     )
