@@ -62,6 +62,8 @@ def test_ai_use_is_ai_input_and_says_that_the_draft_reflects_no_consensus() -> N
     assert answers(found) == ("allowed", "disallowed", "unknown")
     assert found.preference("ai-use") == "disallowed"
     assert "vocab-08 of 2026-09-14, which reflects no consensus" in found.explain("ai-use")
+    (recorded,) = found.to_record(["ai-input"])["ai-input"]["statements"]
+    assert recorded["note"].endswith("which reflects no consensus")
     assert robots.lint() == ()
     assert answers(usage.from_headers([("Content-Usage", "ai-use=y")])) == ("unknown", "allowed", "unknown")
 
@@ -554,7 +556,7 @@ def test_an_unknown_answer_names_what_stands_in_its_way() -> None:
     )
     found = robots.usage("/y", "a")
     line = "train-ai: unknown: robots.txt line 2 says 'train-ai=no', which does not count: "
-    assert found.explain("train-ai") == f"{line}the value is neither the token y nor the token n"
+    assert found.explain("train-ai") == f"{line}the value of train-ai is neither the token y nor the token n"
     assert "line 3" in found.explain("ai-input")
     assert "neither yes nor no" in found.explain("search")
     broken = (

@@ -38,7 +38,9 @@ def read(value: str) -> list[Stated]:
             purpose, note = LABELS[key]
             found.append(Stated(purpose, "allowed" if stated == "y" else "disallowed", note))
         else:
-            found.append(Stated(LABELS[key][0], "unknown", "the value is neither the token y nor the token n"))
+            found.append(
+                Stated(LABELS[key][0], "unknown", f"the value of {key} is neither the token y nor the token n")
+            )
     return found
 
 

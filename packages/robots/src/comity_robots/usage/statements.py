@@ -191,6 +191,7 @@ class Usage:
                 "preference": self.preference(purpose),
                 "statements": [
                     {"value": each.value, "source": each.source, "text": each.text}
+                    | ({"note": each.note} if each.note else {})
                     for each in _about(self.statements, purpose, False)
                 ],
             }
