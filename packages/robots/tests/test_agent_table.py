@@ -18,7 +18,8 @@ def test_every_agent_has_an_operator_a_purpose_a_source_and_a_day() -> None:
         assert each.read >= "2026"
         assert known_agent(each.name.upper()) is each
         # Names go into User-agent lines and out of them as they are.
-        assert parse(f"User-agent: {each.name}\nDisallow: /\n").groups[0].agents == (each.name,)
+        robots = parse(f"User-agent: {each.name}\nDisallow: /\n")
+        assert (robots.groups[0].agents, robots.lint()) == ((each.name,), ())
     assert {each.purpose for each in known_agents()} == set(PURPOSES)
     assert set(asked_agents()) <= {each.name for each in known_agents()}
 
@@ -94,6 +95,8 @@ def test_the_list_of_ai_robots_txt_adds_names_and_replaces_none() -> None:
         (ROW.replace("2026-11-28", "yesterday"), "read: write a day"),
         (ROW.replace("2026-11-28", "2026-99-99"), "read: write a day"),
         (ROW.replace("NewsBot", "a#b"), "not a name"),
+        (ROW.replace("NewsBot", "a: b"), "not a name"),
+        (ROW.replace("Example", "Example, Inc."), "line 2: more values than there are columns"),
         (ROW.replace("Example", "Exa\x1b[31mmple"), "printable"),
         (ROW + ROW.splitlines()[1], "NewsBot is there twice"),
         (ROW.splitlines()[0], "names none"),

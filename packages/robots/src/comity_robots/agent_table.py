@@ -22,7 +22,7 @@ PURPOSES: Final = (
 )
 """What an agent fetches pages for. `data`: for customers of its operator; `unstated`: its operator does not say."""
 MAX_TABLE_CHARACTERS: Final = 4 * 1024 * 1024
-_NAME: Final = re.compile(r"[^\s#/*\x00-\x1f\x7f](?:[^#/*\x00-\x1f\x7f]{0,78}[^\s#/*\x00-\x1f\x7f])?")
+_NAME: Final = re.compile(r"[^\s#/*:\x00-\x1f\x7f](?:[^#/*:\x00-\x1f\x7f]{0,78}[^\s#/*:\x00-\x1f\x7f])?")
 _LINK: Final = re.compile(r"\[([^][]{1,200})\]\((https?://[^()\s]{1,500})\)")
 _FUNCTIONS: Final = (  # words of ai.robots.txt's robots.json -> purpose; the first that occurs
     ("undocumented", "unstated"),
@@ -140,10 +140,13 @@ def read_table(text: str) -> tuple[KnownAgent, ...]:
     if missing := {"name", "operator", "purpose", "source", "read"} - {*(rows.fieldnames or ())}:
         raise InvalidSetting(f"not a table of agents: it has no column {', '.join(sorted(missing))}")
     try:
-        found = [({name: (row.get(name) or "").strip() for name in COLUMNS}, rows.line_num) for row in rows]
+        found = [(row, f"line {rows.line_num}") for row in rows]
     except csv.Error as error:
         raise InvalidSetting(f"not a table of agents: {error}") from None
-    return _whole(_checked(values, f"line {number}") for values, number in found)
+    for row, where in found:
+        if "" in row:
+            raise InvalidSetting(f"{where}: more values than there are columns (write quotes around one with a comma)")
+    return _whole(_checked({name: (row.get(name) or "").strip() for name in COLUMNS}, where) for row, where in found)
 
 
 def merged(old: Iterable[KnownAgent], new: Iterable[KnownAgent]) -> tuple[KnownAgent, ...]:

@@ -101,7 +101,7 @@ def about_name(line: Line) -> Finding | None:
         return _written(number, "agent-unknown", message, meant)
     if "/" in value or "(" in value:
         return _with_version(number, value)
-    if " " in value or "\t" in value:
+    if (" " in value or "\t" in value) and not _is_known(value):
         message = f"{value!r} holds white space: Google reads {_google(value)!r}"
         return Finding(number, "agent-with-space", message, "write the product token that its operator documents")
     return _unknown(number, value)
