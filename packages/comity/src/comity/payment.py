@@ -96,7 +96,7 @@ def _offer(stated: object) -> PaymentOffer | None:
         return None
     extra = stated.get("extra")
     scheme, network, payee, asset = (_word(stated.get(name)) for name in ("scheme", "network", "payTo", "asset"))
-    price = stated.get("amount", stated.get("maxAmountRequired"))
+    price = stated.get("amount") or stated.get("maxAmountRequired")
     if scheme is None or not isinstance(price, str) or not re.fullmatch(r"[0-9]{1,78}", price):  # at most 2**256
         return None
     named = _word(extra.get("name")) if isinstance(extra, dict) else None

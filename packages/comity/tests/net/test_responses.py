@@ -319,7 +319,7 @@ X402 = {
 }
 V1 = {
     "x402Version": 1,
-    "accepts": [{"scheme": "exact", "network": "base", "maxAmountRequired": "1000", "payTo": "0x1"}],
+    "accepts": [{"scheme": "exact", "network": "base", "maxAmountRequired": "1000", "amount": None, "payTo": "0x1"}],
 }
 
 
