@@ -447,6 +447,7 @@ def test_headers_for_one_origin_go_there_alone_and_are_shown_nowhere(
     for wrong in (
         {"no": key},
         {"https://a.example": {"Host": "b"}},
+        {"https://a.example": {"X-Key": "1", "x-key": "2"}},
         *({"https://a.example": {"Expires": never}} for never in ("soon", "0001-01-01T00:00:00+14:00")),
     ):
         with pytest.raises(InvalidSetting, match="origin_headers"):

@@ -3,6 +3,7 @@
 import math
 import re
 from base64 import b64encode
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -64,6 +65,9 @@ def checked_headers(field: str, headers: Mapping[str, str]) -> None:
         if name.lower() in CLIENT_HEADERS:
             why = "Policy.agent says who sends it" if name.lower() == "user-agent" else "the client writes it itself"
             raise InvalidSetting(f"{field}: {name} cannot be set: {why}")
+    for name, count in Counter(map(str.lower, headers)).items():
+        if count > 1:
+            raise InvalidSetting(f"{field}: {name} is there twice, in different case")
 
 
 def checked_params(params: Mapping[str, str]) -> None:
