@@ -209,6 +209,7 @@ def test_a_shard_that_is_a_link_is_neither_read_nor_written_to(site: Site, tmp_p
     assert {path: path.read_bytes() for path in shard.iterdir() if path.is_file()} == before
 
 
+@pytest.mark.long
 def test_a_shard_runs_no_code_that_its_folder_names(site: Site, tmp_path: Path) -> None:
     site.link("/", "/a")
     site.link("/a")

@@ -371,7 +371,7 @@ def test_an_order_is_confirmed_by_the_crawl_that_carries_it_out(site: Site, tmp_
     assert [line["confirmed"]["order"] for line in given if "confirmed" in line] == ["slow", "go", "end"]
 
 
-@pytest.mark.parametrize("kind", ["stop", "slow", "end"])
+@pytest.mark.parametrize("kind", first_of("stop", "slow", "end"))
 def test_a_proof_finds_an_order_that_a_run_did_not_carry_out(kind: str, site: Site, tmp_path: Path) -> None:
     chain(site, 30)
     asyncio.run(crawler(tmp_path, site.url("/0"), interval=0.1).run())

@@ -326,6 +326,7 @@ def test_links_images_and_tables_of_the_content_are_values() -> None:
     assert json.dumps(extracted.pieces(["sections", "chunks", "links", "images", "tables"]))
 
 
+@pytest.mark.long
 def test_chromium_finds_every_chunk_by_its_address(chromium: Any) -> None:
     parts = [
         f"""<h2 id="p{number}">Part {number}</h2><p>Lamp {number}, of <b>brass</b>&mdash;and

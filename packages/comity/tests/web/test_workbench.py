@@ -71,6 +71,7 @@ def test_it_answers_as_one_types_and_says_which_line_decides(tab: Any) -> None:
     assert tab.locator("robots-editor .deciding").inner_text() == "Allow: /blog/lamps"
 
 
+@pytest.mark.long
 def test_a_cell_that_is_chosen_while_an_answer_is_on_its_way_stays_the_one_that_is_explained(tab: Any) -> None:
     write(tab, "User-agent: GPTBot\nDisallow: /blog")
     tab.wait_for_selector("#matrix button[aria-label='GPTBot, /blog/lamps: disallowed']")

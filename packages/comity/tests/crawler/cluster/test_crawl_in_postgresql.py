@@ -494,6 +494,7 @@ def test_a_lease_taken_just_when_the_connection_breaks_is_not_kept_in_vain(
     crawl.store.close()
 
 
+@pytest.mark.long
 def test_the_command_crawls_into_a_store_and_who_joins_after_the_end_hears_what_came_of_it(
     server: Server, sites: list[Site], tmp_path: Path
 ) -> None:

@@ -60,6 +60,7 @@ def asking(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(BloomFilter, "__contains__", lambda *_: True)
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("asking")
 def test_no_page_fails_where_connections_that_read_are_ended_again_and_again(
     postgres: Server, sites: list[Site], tmp_path: Path

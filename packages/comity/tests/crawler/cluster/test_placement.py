@@ -81,6 +81,7 @@ def see_that_all_is_well(sites: dict[str, Site], folder: Path) -> None:
         assert open_crawl(folder).shard_of(name) == shard_of(address, SHARDS)
 
 
+@pytest.mark.long
 def test_hosts_of_one_address_keep_one_pace_over_all_shards(sites: dict[str, Site], tmp_path: Path) -> None:
     done = crawl(sites, tmp_path, workers=2)
     asyncio.run(done.run())

@@ -134,6 +134,7 @@ def shard_of_crawl(
     return Shard(job, place, 1, FolderStorage(folder / f"shard-{place.number:03}", Orders(folder, orders)))
 
 
+@pytest.mark.long
 def test_each_seed_stands_once_in_the_ledgers_of_all_shards_and_runs(sites: list[Site], tmp_path: Path) -> None:
     folder, seeds = tmp_path / "crawl", [site.url(f"/seed/{number}") for site in sites for number in range(3)]
 
@@ -244,6 +245,7 @@ def test_a_crawl_of_several_processes_finds_what_one_finds(sites: list[Site], tm
     assert prove(folder).findings == []
 
 
+@pytest.mark.long
 def test_a_limit_on_pages_is_exact_over_all_shards_and_the_crawl_goes_on_from_there(
     sites: list[Site], tmp_path: Path
 ) -> None:
@@ -346,6 +348,7 @@ def test_a_robots_txt_of_another_shards_host_is_asked_for_in_the_turn_that_this_
     assert prove(tmp_path).findings == []
 
 
+@pytest.mark.long
 def test_an_order_reaches_the_shard_that_has_the_host(sites: list[Site], tmp_path: Path) -> None:
     folder = tmp_path / "many"
     assert comity(*words(sites, folder, "--workers", "1", "--shards", "2", "--max-pages", "5")).returncode == 0
@@ -445,6 +448,7 @@ def test_orders_about_hosts_of_any_shard_hold_while_the_crawl_runs(sites: list[S
     assert prove(folder).findings == []
 
 
+@pytest.mark.long
 def test_ctrl_c_ends_all_workers_and_what_is_left_waits(sites: list[Site], tmp_path: Path) -> None:
     wanted = whole(sites, tmp_path / "one")
     folder = tmp_path / "many"
