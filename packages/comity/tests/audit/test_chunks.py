@@ -15,16 +15,20 @@ from comity.crawler.storage.open_crawl import open_output
 
 QUICK = Policy(min_interval=0, allow_addresses=("127.0.0.0/8",), purposes=("train-ai",))
 
+LINKS = "".join(f"<p><a href=/{each}>{each} about {each}</a></p>" for each in "abc")
 
-def page(site: Site, path: str, text: str, *, menu: str = "Menu", links: str = "") -> None:
+
+def page(site: Site, path: str, text: str, *, menu: str = "Menu", links: str = "", head: str = "") -> None:
     words = " and ".join([text] * 20)
-    site.set(path, f"<title>T</title><nav>{menu}</nav><main><h1>Lamps</h1><p>{words}.</p><h2>Oil</h2>{links}</main>")
+    site.set(
+        path, f"<title>T</title>{head}<nav>{menu}</nav><main><h1>Lamps</h1><p>{words}.</p><h2>Oil</h2>{links}</main>"
+    )
 
 
 @pytest.fixture
 def crawled(site: Site, tmp_path: Path) -> Path:
     site.set("/robots.txt", "User-agent: *\nContent-Usage: train-ai=n\n")
-    page(site, "/", "first", links="".join(f"<p><a href=/{each}>{each} about {each}</a></p>" for each in "abc"))
+    page(site, "/", "first", links=LINKS)
     for path in ("/a", "/b", "/c"):
         page(site, path, f"words of {path}")
     asyncio.run(Crawler([site.url("/")], tmp_path / "out", policy=QUICK).run())
@@ -51,17 +55,20 @@ def test_a_chunk_says_where_it_stands_and_what_may_be_done_with_it(crawled: Path
     assert table.read_table(crawled.parent / "chunks.parquet").to_pylist() == found
 
 
-def test_changed_gives_what_is_new_changed_and_gone_and_nothing_for_a_menu(crawled: Path, site: Site) -> None:
+def test_changed_gives_what_is_new_or_gone_or_has_other_words_or_rights_and_nothing_for_a_menu(
+    crawled: Path, site: Site
+) -> None:
     before = {each["id"]: each for each in chunks(crawled)}
     assert chunks(crawled, changed=True) == []
     page(site, "/a", "other words")
     page(site, "/b", "words of /b", menu="Another menu, of more words")
+    page(site, "/", "first", links=LINKS, head="<link rel=license href=https://example.org/by>")
     site.set("/c", status=404)
     asyncio.run(Crawler((), crawled, policy=QUICK, refresh=True).run())
     found = chunks(crawled, changed=True)
     assert chunks(crawled, changed=True) == found, "the same once more, as long as the crawl has not gone on"
     changes = {(each["change"], before[each["id"]]["page"]) for each in found}
-    assert changes == {("changed", site.url("/a")), ("gone", site.url("/c"))}
+    assert changes == {("changed", site.url("/a")), ("changed", site.url("/")), ("gone", site.url("/c"))}
     assert all(each["refresh"] == 1 for each in found if each["change"] == "changed")
 
 

@@ -21,7 +21,7 @@ from comity.errors import InvalidSetting, StorageError
 from comity_pages._extras import need
 from comity_pages.extraction import ExtractedPage
 
-IDS: Final = ".ids"  # what the name of the file ends with that has id and hash of each chunk, for the next time
+IDS: Final = ".ids"  # what the name of the file ends with that has id and state of each chunk, for the next time
 MAX_INDEX_SHARE: Final = 0.5  # of a page's text, above which its links make it an index
 _ROWS: Final = 1000  # that are written at once
 _COLUMNS: Final = {
@@ -106,14 +106,19 @@ def chunks(crawl: CrawlOutput, tokens: int) -> Iterator[dict[str, Any]]:
 
 def _noted(found: Iterator[dict[str, Any]], write: Any) -> Iterator[dict[str, Any]]:
     for each in found:
-        write(f"{json.dumps([each['id'], each['hash']])}\n".encode())
+        write(f"{json.dumps([each['id'], _state(each)])}\n".encode())
         yield each
+
+
+def _state(chunk: dict[str, Any]) -> str:
+    """What changes with its text, and with what may be done with it: a store that keeps both is to know of both."""
+    return sha256_of(json.dumps([chunk[name] for name in ("hash", "licences", "usage", "verdict")]).encode())
 
 
 def _changed(found: Iterator[dict[str, Any]], known: dict[str, str], *, all_: bool) -> Iterator[dict[str, Any]]:
     for each in found:
         before = known.pop(each["id"], None)
-        if all_ or before != each["hash"]:
+        if all_ or before != _state(each):
             yield each if all_ else {**each, "change": "new" if before is None else "changed"}
     for name in known:
         yield {**dict.fromkeys(_COLUMNS), "id": name, "change": "gone"}
