@@ -57,9 +57,10 @@ test-all-interpreted: $(VENV)/tested
 	$(INTERPRETED) -m 'both_forms and (not long or hypothesis)' --hypothesis-profile=thorough \
 		-o faulthandler_timeout=3600 $(BOTH_FORMS) $(ARGS)
 
-test-engines: $(VENV)/tested ## verdicts over columns inside Polars, DuckDB, pandas, Ray, Spark (needs Java), Dask and Daft; crawls on Ray
+test-engines: $(VENV)/tested ## verdicts over columns inside Polars, DuckDB, pandas, Ray, Spark (needs Java), Dask and Daft; crawls on Ray; chunks in LangChain and LlamaIndex
 	@$(call install,--quiet --group engines)
-	$(BIN)/pytest packages/comity/tests/bulk/test_bulk_engines.py packages/comity/tests/crawler/cluster/test_on_ray.py $(ARGS)
+	$(BIN)/pytest packages/comity/tests/bulk/test_bulk_engines.py packages/comity/tests/crawler/cluster/test_on_ray.py \
+		packages/comity/tests/crawler/test_into_stores.py $(ARGS)
 
 test-long: $(VENV)/tested ## what is slow by nature, and tests of any input with five times the examples
 	$(PYTEST) -m 'long or hypothesis' --hypothesis-profile=thorough -o faulthandler_timeout=3600 $(ARGS)
