@@ -4,7 +4,12 @@ Rules are read by `comity_robots`, HTTP outcomes by `comity.policy`. It fetches
 nothing. Needs pyarrow and numpy: `pip install 'comity[bulk]'`.
 """
 
-from comity.bulk.bulk_verdicts import BulkVerdicts, verdicts
-from comity.bulk.columns import USAGE
+from comity_pages._extras import missing
+
+try:
+    from comity.bulk.bulk_verdicts import BulkVerdicts, verdicts
+    from comity.bulk.columns import USAGE
+except ModuleNotFoundError as error:
+    raise missing(error, "bulk", __name__) from None
 
 __all__ = ["USAGE", "BulkVerdicts", "verdicts"]

@@ -11,10 +11,12 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+import pyarrow as pa
+
 from comity.bulk import columns, outcomes, row_by_row
 from comity.bulk.capture_rules import CaptureRules
 from comity.bulk.captures import Captures, microseconds, times_of
-from comity.bulk.pieces import MIN_ROWS_PER_THREAD, MapFunction, pieces_of
 from comity.bulk.preferences import StatedPreferences
 from comity.errors import InvalidSetting, InvalidURL
 from comity.policy import Policy
@@ -103,8 +105,6 @@ class BulkVerdicts:
 
     def verdicts(self, urls: Any, *, at: Any = None, wide: bool = False, threads: int | None = None) -> Any:
         """As the function of this name."""
-        import pyarrow as pa
-
         column = columns.texts(urls)
         when = None if at is None else _when(at, len(column))
         if pa.types.is_dictionary(column.type):
@@ -126,9 +126,6 @@ class BulkVerdicts:
         return list(found.values())
 
     def _by_value(self, column: Any, when: Any, *, wide: bool, threads: int | None) -> Any:
-        import numpy as np
-        import pyarrow as pa
-
         column = column.unify_dictionaries()
         values = column.chunk(0).dictionary if column.num_chunks else pa.array([], pa.string())
         values = pa.concat_arrays([values.cast(pa.large_string()), pa.nulls(1, pa.large_string())])
@@ -138,14 +135,12 @@ class BulkVerdicts:
         return columns.assembled(column, self.agents, [table.take(rows) for table in tables], wide=wide)
 
     def _tables(self, column: Any, when: Any, threads: int | None) -> list[Any]:
-        import numpy as np
-
         rows, parts = len(column), threads or _cores()
         located = np.full(rows, NEEDS_NORMALISING, np.int32)
         codes = np.empty((len(self.agents), rows), np.uint16)
         cited = np.full((len(self.agents), rows), -1, np.int32)
         with ThreadPoolExecutor(parts) as pool:
-            run: MapFunction = map if parts == 1 or rows < 2 * MIN_ROWS_PER_THREAD else pool.map
+            run: columns.MapFunction = map if parts == 1 or rows < 2 * columns.MIN_ROWS_PER_THREAD else pool.map
             if self._programs:
                 judged = self._by_programs(self._programs, column, located, codes, cited, when, run, parts)
             else:
@@ -180,19 +175,16 @@ class BulkVerdicts:
         codes: Any,
         cited: Any,
         when: Any,
-        run: MapFunction,
+        run: columns.MapFunction,
         parts: int,
     ) -> columns.JudgedRows:
-        import numpy as np
-        import pyarrow as pa
-
-        pieces = pieces_of(column.chunks, parts)
+        pieces = columns.pieces_of(column.chunks, parts)
         asked = programs.locator.locate(pieces, located, when, run)
         used = programs.ask(pieces, located, asked, codes, cited, run, normal=False, parts=parts)
         odd = np.flatnonzero(located == NEEDS_NORMALISING)
         if len(odd):
             own = np.full(len(odd), NEEDS_NORMALISING, np.int32)
-            pieces = pieces_of([pa.array(_normalised(column, odd), pa.large_string())], parts)
+            pieces = columns.pieces_of([pa.array(_normalised(column, odd), pa.large_string())], parts)
             asked = programs.locator.locate(pieces, own, when if when is None or len(when) == 1 else when[odd], run)
             own[own == NEEDS_NORMALISING], own[own == NULL] = UNKNOWN, BAD
             own_codes = np.empty((len(codes), len(odd)), np.uint16)
@@ -203,8 +195,6 @@ class BulkVerdicts:
         return programs.judged(used)
 
     def _row_by_row(self, column: Any, located: Any, codes: Any, cited: Any, when: Any) -> columns.JudgedRows:
-        import numpy as np
-
         start = 0
         for chunk in column.chunks:
             located[start : start + len(chunk)][np.asarray(chunk.is_null())] = NULL
@@ -232,9 +222,6 @@ def _normalised(column: Any, rows: Any) -> list[str | None]:
 
 def _values(column: Any, rows: Any) -> list[str | None]:
     """Texts of rows, which ascend; those that are no UTF-8 as None."""
-    import numpy as np
-    import pyarrow as pa
-
     found: list[str | None] = []
     start = 0
     for chunk in column.chunks:  # one by one: taken from several, Arrow would copy them all
@@ -257,9 +244,6 @@ def _decoded(octets: bytes | None) -> str | None:
 
 def _when(at: Any, rows: int) -> Any:
     """Times in microseconds: one, or one a row; a null asks about the time before everything."""
-    import numpy as np
-    import pyarrow as pa
-
     if isinstance(at, pa.Array | pa.ChunkedArray):
         if len(at) != rows:
             raise InvalidSetting(f"at: {len(at):,} times for {rows:,} URLs")

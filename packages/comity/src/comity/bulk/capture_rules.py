@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from comity.bulk import outcomes
 from comity.bulk.captures import Captures
 from comity.policy import Policy, stale_if_error
@@ -23,8 +25,6 @@ class CaptureRules:
     """
 
     def __init__(self, captures: Captures, policy: Policy, known: outcomes.Outcomes) -> None:
-        import numpy as np
-
         self._policy, self._known, self._captures = policy, known, captures
         self.entries = np.zeros(len(captures), np.int64)
         self.source = np.arange(len(captures))
@@ -56,8 +56,6 @@ class CaptureRules:
         return entry(code, self._known.of(outcomes.whole(self._policy, result, f"{outcomes.HERE}/robots.txt")))
 
     def _stand_in(self, unanswered: list[int]) -> None:
-        import numpy as np
-
         captures = self._captures
         unreachable = np.isin(captures.statuses, unanswered)
         several = np.diff(captures.firsts) > 1

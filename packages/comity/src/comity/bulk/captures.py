@@ -10,9 +10,11 @@ import re
 from datetime import UTC, datetime
 from typing import Any, Final
 
+import numpy as np
+import pyarrow as pa
+
 from comity.errors import InvalidSetting, InvalidURL
 from comity_pages import urls
-from comity_pages._extras import need
 from comity_robots.arrays.located import TOO_EARLY, UNKNOWN
 
 EARLIEST: Final = -(2**63)
@@ -39,8 +41,6 @@ class Captures:
     """
 
     def __init__(self, table: Any) -> None:
-        pa = need("pyarrow", "bulk", "verdicts over columns")
-        np = need("numpy", "bulk", "verdicts over columns")
         table = as_table(table)
         for name in ("origin", "body"):
             if name not in table.column_names:
@@ -100,9 +100,6 @@ class Captures:
 
     def _bodies(self, column: Any) -> Any:
         """Where each body lies, without a copy: buffers, starts and sizes."""
-        import numpy as np
-        import pyarrow as pa
-
         found = [np.empty((3, 0), np.int64)]
         for number, chunk in enumerate(column.chunks):
             places = None
@@ -125,8 +122,6 @@ class Captures:
 
 def as_table(data: Any) -> Any:
     """An Arrow table of what is one: a table, a batch, a data frame, or a path as `comity audit --robots` has it."""
-    import pyarrow as pa
-
     if isinstance(data, bytes) or (isinstance(data, str) and _RULES.search(data)):
         raise InvalidSetting("robots: this is the text of a robots.txt, and no table or path", hint=_WHOSE)
     if isinstance(data, str | os.PathLike):
@@ -147,8 +142,6 @@ def as_table(data: Any) -> Any:
 
 def buffers_of(chunk: Any) -> tuple[Any, Any]:
     """The offsets of a large string or binary array, and its octets: arrays that keep what they show."""
-    import numpy as np
-
     _, offsets, data = chunk.buffers()
     if offsets is None or len(chunk) == 0:
         return np.zeros(1, np.int64), np.empty(0, np.uint8)
@@ -167,9 +160,6 @@ def microseconds(when: Any) -> int:
 
 def _times(column: Any) -> Any:
     """Times of a column, in microseconds; of numbers, which are Unix seconds, too."""
-    import numpy as np
-    import pyarrow as pa
-
     if pa.types.is_timestamp(column.type):
         column = column.cast(pa.timestamp("us", column.type.tz), safe=False).cast(pa.int64())
     elif pa.types.is_date(column.type):

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Final, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from comity.bulk.outcomes import Outcomes
 from comity.errors import InvalidSetting
-from comity_pages._extras import need
 from comity_robots.reasons import MAX_QUOTED_CHARACTERS, quoted
 from comity_robots.usage.statements import PURPOSES, USE, USES
 
 USAGE: Final = {purpose: f"usage_{purpose.replace('-', '_')}" for purpose in (*PURPOSES, USE)}
 """The purposes of the vocabulary and `use`, and the column that has what is stated of each."""
 PREFERENCES: Final = ("allowed", "disallowed", "unknown", *USES)
+MIN_ROWS_PER_THREAD: Final = 50_000  # rows a thread should have at least
+MapFunction = Callable[..., Any]  # `map`, or a pool's
+Pieces = list[tuple[int, Any]]  # of a column: the number of the first row, and its rows
 
 
 def texts(urls: Any) -> Any:
@@ -21,7 +28,6 @@ def texts(urls: Any) -> Any:
     Raises:
         InvalidSetting: it is no column of text.
     """
-    pa = need("pyarrow", "bulk", "verdicts over columns")
     if isinstance(urls, str | bytes):
         raise InvalidSetting("urls: several URLs are expected, not one text")
     if not isinstance(urls, pa.Array | pa.ChunkedArray):
@@ -37,6 +43,16 @@ def texts(urls: Any) -> Any:
     if kind not in (pa.string(), pa.large_string(), pa.string_view()):
         raise InvalidSetting(f"urls: a column of text is expected, not of {urls.type}")
     return urls if pa.types.is_dictionary(urls.type) else urls.cast(pa.large_string())
+
+
+def pieces_of(chunks: list[Any], parts: int) -> Pieces:
+    """A column in pieces for so many threads."""
+    size = max(MIN_ROWS_PER_THREAD, -(-sum(map(len, chunks)) // parts))
+    found, start = [], 0
+    for chunk in chunks:
+        found += [(start + first, chunk.slice(first, size)) for first in range(0, len(chunk), size)]
+        start += len(chunk)
+    return found
 
 
 class JudgedRows(NamedTuple):
@@ -63,9 +79,6 @@ def table(codes: Any, cited: Any, located: Any, judged: JudgedRows, agent: int, 
         codes, cited, located: by row, the outcome, the rule and the capture.
         usage: by purpose and row, the place of a preference; None: all are unknown.
     """
-    import numpy as np
-    import pyarrow as pa
-
     rows, every, delays = len(codes), outcomes.all, judged.delays[:, agent]
     known = [list(dict.fromkeys(each[place] for each in every if each[place] is not None)) for place in (0, 1, 3)]
     places = [{name: number for number, name in enumerate(names)} for names in known]
@@ -120,8 +133,6 @@ def _write(
     codes: Any, cited: Any, located: Any, words: Any, judged: JudgedRows, delays: Any, into: dict[str, Any]
 ) -> None:
     """Fill the buffers of columns (see `write` in arrays/writing.pyx)."""
-    import numpy as np
-
     try:
         from comity_robots.arrays.writing import write
     except ModuleNotFoundError:
@@ -144,9 +155,6 @@ def _write(
 
 def assembled(column: Any, agents: list[str], tables: list[Any], *, wide: bool) -> Any:
     """One table from the tables of all agents: side by side, or one after the other."""
-    import numpy as np
-    import pyarrow as pa
-
     if wide:
         found = {"url": column}
         for name, own in zip(agents, tables, strict=True):
@@ -164,10 +172,6 @@ def assembled(column: Any, agents: list[str], tables: list[Any], *, wide: bool) 
 
 def rule_texts(octets: bytes, ends: Any) -> Any:
     """Lines of files, without blanks around them, as `shown` gives them: nearly all as they are."""
-    import numpy as np
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     offsets = np.append(0, ends).astype(np.int64)
     lines = pa.LargeBinaryArray.from_buffers(
         pa.large_binary(), len(ends), [None, pa.py_buffer(offsets), pa.py_buffer(octets)]

@@ -8,15 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
-from typing import Any, Final
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from comity.bulk.bulk_verdicts import BulkVerdicts, verdicts
 from comity.bulk.captures import as_table
 from comity.errors import InvalidSetting
 from comity.policy import Policy
 from comity_pages._extras import need
-
-EXTRA: Final = "bulk"
 
 
 def arrow(
@@ -40,7 +41,6 @@ class _Adding:
         self._rulings: BulkVerdicts | None = None
 
     def __call__(self, batch: Any) -> Any:
-        pa = need("pyarrow", EXTRA, "verdicts over columns")
         urls, robots, agents, at, policy = self._given
         if self._rulings is None:
             self._rulings = BulkVerdicts(_read(robots) if isinstance(robots, str) else robots, agents, policy=policy)
@@ -70,7 +70,6 @@ def polars(frame: Any, robots: Any, agents: str | Sequence[str], *, urls: str = 
 
 def pandas(frame: Any, robots: Any, agents: str | Sequence[str], *, urls: str = "url", **options: Any) -> Any:
     """A pandas data frame with the columns of each agent added; its index stays."""
-    pa = need("pyarrow", EXTRA, "verdicts over columns")
     added = arrow(urls, robots, agents, **options)(pa.table({urls: pa.array(frame[urls], from_pandas=True)}))
     found = added.drop_columns([urls]).to_pandas()
     return frame.join(found.set_index(frame.index))
@@ -84,8 +83,6 @@ def duckdb(
 
     The functions know the agents that are named here: a query that asks about another fails.
     """
-    pa = need("pyarrow", EXTRA, "verdicts over columns")
-    pc = need("pyarrow.compute", EXTRA, "verdicts over columns")
     kinds = need("duckdb.sqltypes" if _has("duckdb.sqltypes") else "duckdb.typing", "duckdb", "verdicts in DuckDB")
     names = [agents] if isinstance(agents, str) else list(agents)
     at, policy = options.pop("at", None), options.pop("policy", None)
@@ -158,7 +155,6 @@ def daft(frame: Any, robots: Any, agents: str | Sequence[str], *, urls: str = "u
 
 def added_names(agents: Sequence[str]) -> list[str]:
     """The columns that are added, in order."""
-    pa = need("pyarrow", EXTRA, "verdicts over columns")
     empty = pa.table({"origin": pa.array([], pa.string()), "body": pa.array([], pa.binary())})
     return list(verdicts(pa.array([], pa.string()), empty, agents, wide=True).column_names[1:])
 
@@ -170,8 +166,6 @@ def _read(path: str) -> Any:
 
 def _plain(column: Any) -> Any:
     """A column without its dictionary: engines join batches, and not all can join dictionaries."""
-    import pyarrow as pa
-
     return column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
 
 

@@ -8,6 +8,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
+import pyarrow as pa
+
 from comity import client
 from comity.bulk import sources
 from comity.errors import ComityError
@@ -34,8 +36,6 @@ def origins_in(given: list[Path], column: str, rows: int) -> list[str]:
 
 def fetched(origins: Iterable[str], policy: Policy, settings: ClientSettings) -> Any:
     """The robots.txt of each origin, with its status and the time of its fetch."""
-    import pyarrow as pa
-
     with client.Client(policy, settings) as asking, ThreadPoolExecutor(MAX_ORIGINS_AT_ONCE) as pool:
         list(pool.map(lambda origin: asking.check(f"{origin}/"), origins))
         results = asking.inspect()

@@ -14,6 +14,10 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, Final
 
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
 from comity.bulk.bulk_verdicts import BulkVerdicts
 from comity.cells import escape_formula
 from comity.errors import InputError
@@ -46,10 +50,6 @@ class Judge:
         """Write the verdicts of a table's URLs, with its other columns; with them, how many answers of each agent other
         dialects would change.
         """
-        import pyarrow as pa
-        import pyarrow.compute as pc
-        import pyarrow.parquet as pq
-
         robots, agents, policy, at, dialects, column = self._given
         batch = given[column]
         if self._rulings is None:
@@ -99,8 +99,6 @@ def joined(parts: list[Path], output: Path, *, column: str = "url", wide: bool =
         column: what the column of the URLs is called.
         wide: one row a URL, with the columns of each agent, `AGENT.verdict` and so on.
     """
-    import pyarrow.parquet as pq
-
     if not parts:
         raise InputError("the files contain no URL")
     shaped = (_shaped(table, column, wide) for table in _tables(parts, whole=wide))
@@ -167,8 +165,6 @@ def _noted(note: Path) -> Any:
 
 
 def _tables(parts: list[Path], *, whole: bool) -> Iterator[Any]:
-    import pyarrow.parquet as pq
-
     for part in parts:
         with pq.ParquetFile(part) as source:
             if whole:

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
+import numpy as np
+
 from comity.bulk.capture_rules import CaptureRules
 from comity.bulk.columns import PREFERENCES, USAGE
 from comity.policy import Policy
@@ -23,8 +25,6 @@ class StatedPreferences:
     """What files state, by agent, capture and purpose, as places in PREFERENCES."""
 
     def __init__(self, capture_rules: CaptureRules, policies: list[Policy]) -> None:
-        import numpy as np
-
         self._capture_rules, self._policies = capture_rules, policies
         self._places = np.full((len(policies), len(capture_rules.source), len(USAGE)), _NOT_ASKED, np.int8)
 
@@ -38,8 +38,6 @@ class StatedPreferences:
                 preferences for other rows are unknown.
             url_of: gives the normal forms of rows.
         """
-        import numpy as np
-
         if not has.any():
             return None
         rows = np.flatnonzero(np.append(has, False)[np.maximum(located, -1)])

@@ -8,22 +8,55 @@ from __future__ import annotations
 from threading import Lock
 from typing import Any, Final
 
+import numpy as np
 from comity_robots.arrays.citing import cite
+from comity_robots.arrays.origins import Origins
 from comity_robots.arrays.programs import Builder, ProgramTable
 from comity_robots.arrays.rows import RowJudge
 
 from comity.bulk import outcomes
 from comity.bulk.capture_rules import CaptureRules
 from comity.bulk.captures import Captures, buffers_of
-from comity.bulk.columns import JudgedRows, rule_texts
-from comity.bulk.location import Locator
-from comity.bulk.pieces import MIN_ROWS_PER_THREAD, MapFunction, Pieces
+from comity.bulk.columns import MIN_ROWS_PER_THREAD, JudgedRows, MapFunction, Pieces, rule_texts
 from comity.policy import Policy
 from comity_robots.agents import match_name_octets
+from comity_robots.arrays.located import NULL
 from comity_robots.dialects import Dialect
 
 PROGRAM_COST_ROWS: Final = 100  # what making a program costs, in rows
 _NEVER: Final = 2**32 - 1
+
+
+class Locator:
+    """The origins of a table of captures, ready to be looked up. Several threads may ask at once.
+
+    Attributes:
+        sizes: by capture, the octets of its origin, after which the path of a URL begins.
+    """
+
+    def __init__(self, captures: Captures) -> None:
+        self._captures = captures
+        offsets, octets = buffers_of(captures.origins)
+        self._origins = Origins(octets, offsets)
+        self.sizes = np.diff(offsets)[captures.origin_of].astype(np.uint32)
+
+    def locate(self, pieces: Pieces, located: Any, when: Any, run: MapFunction) -> Any:
+        """Set the capture of each row, or what stands for it; by capture, how many rows ask about it."""
+        captures = self._captures
+        each = when is not None and len(when) > 1
+
+        def piece(given: tuple[int, Any]) -> Any:
+            first, chunk = given
+            asked = np.zeros(len(captures), np.uint32)
+            offsets, octets = buffers_of(chunk)
+            own = located[first : first + len(chunk)]
+            at = when[first : first + len(chunk)] if each else when
+            self._origins.locate(octets, offsets, captures.firsts, captures.times, at, own, asked)
+            if chunk.null_count:
+                own[np.asarray(chunk.is_null())] = NULL
+            return asked
+
+        return sum(run(piece, pieces), np.zeros(len(captures), np.uint32))
 
 
 class Programs:
@@ -38,8 +71,6 @@ class Programs:
         known: outcomes.Outcomes,
         states: list[int],
     ) -> None:
-        import numpy as np
-
         self._capture_rules, self._policies, self._dialect = capture_rules, policies, dialect
         self._names = [match_name_octets(policy.asked_as, dialect.agent_match) for policy in policies]
         *of_rules, _ = outcomes.of_rules(policies[0], known)
@@ -70,8 +101,6 @@ class Programs:
     ) -> Any:
         """Set outcome and rule of each row and agent; by rule, whether it decided. Rows whose path is not plainly in
         normal form become NEEDS_NORMALISING, where not all are `normal`."""
-        import numpy as np
-
         used = np.zeros(self._made(asked, run, parts), np.uint8)
 
         def piece(given: tuple[int, Any]) -> None:
@@ -85,8 +114,6 @@ class Programs:
 
     def judged(self, used: Any) -> JudgedRows:
         """What rows are told of the rules that decided, and of their files."""
-        import numpy as np
-
         rules = np.flatnonzero(used)
         numbers = np.empty(len(used), np.int32)
         numbers[rules] = np.arange(len(rules), dtype=np.int32)
@@ -98,8 +125,6 @@ class Programs:
 
     def _made(self, asked: Any, run: MapFunction, parts: int) -> int:
         """Have the programs of what is asked about; how many rules all programs have."""
-        import numpy as np
-
         with self._lock:
             self._asked[:] = np.minimum(self._asked + asked, _NEVER - 1)
             wanted = np.flatnonzero((self._asked >= self._limits) & (asked > 0))

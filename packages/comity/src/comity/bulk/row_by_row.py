@@ -6,6 +6,9 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
+
 from comity.bulk import outcomes
 from comity.bulk.capture_rules import CaptureRules, outcome_of
 from comity.bulk.columns import JudgedRows, shown
@@ -25,9 +28,6 @@ def judge(
     cited: Any,
 ) -> JudgedRows:
     """Set outcome and rule of rows, whose normal forms are `texts`, for each agent."""
-    import numpy as np
-    import pyarrow as pa
-
     rules: dict[tuple[int, int], int] = {}
     lines: list[int] = []
     said: list[str] = []

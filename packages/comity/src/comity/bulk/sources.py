@@ -12,9 +12,14 @@ import sqlite3
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.csv as csv
+import pyarrow.json as reader_of_json
+import pyarrow.parquet as pq
 
 from comity.errors import InputError, InvalidURL
 from comity.frontier.sqlite.database import open_finished
@@ -24,8 +29,10 @@ from comity_pages.urls import Url
 from comity_robots.paths import is_robots_txt
 
 KINDS: Final = (".parquet", ".csv", ".jsonl", ".json", ".txt", ".urls", ".xml")
-EXTRA: Final = "bulk"
 MAX_BODY_BYTES: Final = 16 * 1024 * 1024  # of a robots.txt in an archive, unpacked
+_SCHEMA: Final = pa.schema(
+    {"origin": pa.string(), "status": pa.int32(), "body": pa.binary(), "fetched_at": pa.timestamp("us", "UTC")}
+)
 
 
 def files(given: str, kinds: tuple[str, ...] = KINDS) -> list[Path]:
@@ -66,7 +73,6 @@ def pieces(given: list[Path], size: int) -> Iterator[Piece]:
     Raises:
         InputError: a file cannot be read.
     """
-    need("pyarrow", EXTRA, "an audit")
     for path in given:
         if path.suffix.lower() != ".parquet":
             yield Piece(path)
@@ -82,9 +88,6 @@ def pieces(given: list[Path], size: int) -> Iterator[Piece]:
 
 
 def _rows(path: Path) -> list[int]:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
     try:
         with pq.ParquetFile(path) as source:
             return [source.metadata.row_group(number).num_rows for number in range(source.num_row_groups)]
@@ -106,7 +109,6 @@ def tables(given: Iterable[Path | Piece], column: str, size: int, *, whole: bool
     Raises:
         InputError: a file cannot be read, or has no such column.
     """
-    need("pyarrow", EXTRA, "an audit")
     for each in given:
         piece = each if isinstance(each, Piece) else Piece(each)
         for table in _tables(piece.path, column, size, piece.groups, whole=whole):
@@ -115,27 +117,19 @@ def tables(given: Iterable[Path | Piece], column: str, size: int, *, whole: bool
 
 
 def _tables(path: Path, column: str, size: int, groups: tuple[int, ...] | None, *, whole: bool) -> Iterator[Any]:
-    import pyarrow as pa
-
     try:
         if path.suffix.lower() == ".parquet":
-            import pyarrow.parquet as pq
-
             source = pq.ParquetFile(path)
             _has(path, column, source.schema_arrow.names)
             for batch in source.iter_batches(size, row_groups=groups, columns=None if whole else [column]):
                 batch[column].validate(full=True)
                 yield pa.Table.from_batches([batch])
         elif path.suffix.lower() == ".csv":
-            import pyarrow.csv as csv
-
             with csv.open_csv(path, convert_options=csv.ConvertOptions(column_types={column: pa.string()})) as reader:
                 _has(path, column, reader.schema.names)
                 for batch in reader:
                     yield pa.Table.from_batches([batch])
         elif path.suffix.lower() in (".jsonl", ".json"):
-            import pyarrow.json as reader_of_json
-
             table = reader_of_json.read_json(path)
             _has(path, column, table.column_names)
             table[column].validate(full=True)
@@ -184,7 +178,6 @@ def robots(given: str, *, siblings: bool = False, origins: Callable[[], list[str
     Raises:
         InputError: it cannot be read.
     """
-    pa = need("pyarrow", EXTRA, "an audit")
     kinds = (".parquet", ".warc", ".gz", ".sqlite", ".db", ".txt", "")
     rows: list[dict[str, Any]] = []
     named: dict[str, bytes] = {}
@@ -194,8 +187,6 @@ def robots(given: str, *, siblings: bool = False, origins: Callable[[], list[str
             with each.open("rb") as file:
                 head = file.read(16)
             if each.suffix.lower() == ".parquet":
-                import pyarrow.parquet as pq
-
                 tables.append(pq.read_table(each))
             elif head.startswith(b"SQLite format 3"):
                 rows += _cached(each)
@@ -213,14 +204,12 @@ def robots(given: str, *, siblings: bool = False, origins: Callable[[], list[str
         schemes = ("https", "http") if siblings else ("https",)
         rows += [_row(f"{scheme}://{host}", 200, body, None) for host in hosts for scheme in schemes]
     if rows or not tables:
-        tables.append(pa.Table.from_pylist(rows, schema=_schema()))
+        tables.append(pa.Table.from_pylist(rows, schema=_SCHEMA))
     return pa.concat_tables(tables, promote_options="permissive")
 
 
 def _of_all(origins: list[str], body: bytes) -> Any:
     """One robots.txt for every origin; its octets are kept once."""
-    import pyarrow as pa
-
     bodies = pa.DictionaryArray.from_arrays(pa.array([0] * len(origins), pa.int32()), pa.array([body], pa.binary()))
     return pa.table({"origin": pa.array(origins, pa.string()), "body": bodies})
 
@@ -236,26 +225,11 @@ def digest(table: Any) -> str:
     return found.hexdigest()
 
 
-def _schema() -> Any:
-    import pyarrow as pa
-
-    return pa.schema(
-        [
-            ("origin", pa.string()),
-            ("status", pa.int32()),
-            ("body", pa.binary()),
-            ("fetched_at", pa.timestamp("us", "UTC")),
-        ]
-    )
-
-
 def _row(origin: str, status: int | None, body: bytes, fetched_at: datetime | None) -> dict[str, Any]:
     return {"origin": origin, "status": status, "body": body, "fetched_at": fetched_at}
 
 
 def _cached(path: Path) -> list[dict[str, Any]]:
-    from datetime import UTC
-
     with closing(open_finished(path)) as database:
         found = []
         for origin, record, body in database.execute("SELECT origin, record, body FROM robots"):
@@ -280,9 +254,6 @@ def _archived(path: Path) -> list[dict[str, Any]]:
                 continue
             if not is_robots_txt(url):
                 continue
-            found.append(
-                _row(
-                    url.origin, record.http_headers.status_code, record.reader.read(MAX_BODY_BYTES), record.record_date
-                )
-            )
+            body = record.reader.read(MAX_BODY_BYTES)
+            found.append(_row(url.origin, record.http_headers.status_code, body, record.record_date))
     return found

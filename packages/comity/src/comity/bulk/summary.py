@@ -8,6 +8,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
 from comity.bulk.columns import USAGE
 from comity.bulk.outcomes import TOO_EARLY, UNKNOWN
 from comity.bulk.part_files import DIALECTS
@@ -25,10 +29,6 @@ SHOWN: Final = 10
 
 def counted(part: Path) -> Counts:
     """The counts of a part."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-    import pyarrow.parquet as pq
-
     table = pq.read_table(part, columns=["url", "agent", "verdict", "may_fetch", "reason", *USAGE.values()])
     found: Counts = Counter()
     agent = table["agent"].cast(pa.string())
@@ -56,9 +56,6 @@ def counted(part: Path) -> Counts:
 
 def _hosts(table: Any) -> Any:
     """The origin of each URL, as it is written there."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     origin = pc.extract_regex(table["url"].cast(pa.string()), r"^(?P<origin>[a-zA-Z]+://[^/?#]*)")
     return pc.struct_field(origin, "origin")
 
@@ -71,31 +68,33 @@ def _origin(written: str) -> str:
         return without_userinfo(written)
 
 
+def _by(counts: Counts, part: int, *head: str) -> Counter[str]:
+    """The counts whose keys begin so, by one part of their keys."""
+    found = Counter[str]()
+    for key, count in counts.items():
+        if key[: len(head)] == head:
+            found[key[part]] += count
+    return found
+
+
 def lines(counts: Counts, agents: Sequence[str]) -> list[str]:
     """The summary as text."""
     found = []
     every = f", {len(agents)} agents together" if len(agents) > 1 else ""
     for agent in agents:
-        own = {key[2]: count for key, count in counts.items() if key[:2] == ("verdict", agent)}
-        total = sum(own.values()) or 1
+        own = _by(counts, 2, "verdict", agent)
+        total = own.total() or 1
         told = ", ".join(f"{_shown(name)} {count:,} ({count / total:.1%})" for name, count in sorted(own.items()))
         found.append(f"{agent:20} {told}")
     for what, title in (("reason", "reasons"), ("host", "hosts with most disallowed URLs")):
-        ranked = Counter[str]()
-        for key, count in counts.items():
-            if key[0] == what:
-                ranked[key[2]] += count
-        found += ["", f"{title}{every}:", *(f"{count:12,}  {name}" for name, count in ranked.most_common(SHOWN))]
-    missing = Counter({key[1]: count for key, count in counts.items() if key[0] == "missing"})
-    if missing:
+        ranked = _by(counts, 2, what).most_common(SHOWN)
+        found += ["", f"{title}{every}:", *(f"{count:12,}  {name}" for name, count in ranked)]
+    if missing := _by(counts, 1, "missing"):
         found += ["", f"hosts without a robots.txt: {len(missing):,}, by URLs (--json lists all):"]
         found += [f"{count:12,}  {name}" for name, count in missing.most_common(SHOWN)]
     found += ["", f"stated preferences{every}:"]
     for purpose in USAGE:
-        own = Counter[str]()
-        for key, count in counts.items():
-            if key[:2] == ("purpose", purpose):
-                own[key[3]] += count
+        own = _by(counts, 3, "purpose", purpose)
         found.append(f"{purpose:20} " + ", ".join(f"{_shown(name)} {count:,}" for name, count in sorted(own.items())))
     if any(key[0] == "dialect" for key in counts):
         found += ["", "answers that another dialect would change:"]
@@ -126,7 +125,7 @@ def report(counts: Counts, agents: Sequence[str]) -> str:
     urls = counts[("urls",)]
     rows = []
     for agent in agents:
-        own = Counter({key[2]: count for key, count in counts.items() if key[:2] == ("verdict", agent)})
+        own = _by(counts, 2, "verdict", agent)
         total = own.total() or 1
         refused, unknown = own["disallowed_explicit"], own["unknown_unreachable"] + own["none"]
         numbers = refused, unknown, total - refused - unknown
@@ -142,10 +141,7 @@ def report(counts: Counts, agents: Sequence[str]) -> str:
     ]
     stated = []
     for purpose in USAGE:
-        said = Counter[str]()
-        for key, count in counts.items():
-            if key[:2] == ("purpose", purpose):
-                said[key[3]] += count
+        said = _by(counts, 3, "purpose", purpose)
         if said["disallowed"] or said["allowed"]:
             cells = [share(said[how], said.total()) for how in ("disallowed", "allowed")]
             stated.append((purpose, cells, ()))
@@ -157,9 +153,5 @@ def report(counts: Counts, agents: Sequence[str]) -> str:
 
 
 def _ranked(counts: Counts, id_: str, heading: str, what: str) -> ReportTable:
-    ranked = Counter[str]()
-    for key, count in counts.items():
-        if key[0] == what:
-            ranked[key[2]] += count
-    rows = [(name, [f"{count:,}"], ()) for name, count in ranked.most_common(2 * SHOWN)]
+    rows = [(name, [f"{count:,}"], ()) for name, count in _by(counts, 2, what).most_common(2 * SHOWN)]
     return ReportTable(id_, heading, [heading, "URLs, all agents"], rows)

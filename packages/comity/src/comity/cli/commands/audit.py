@@ -8,11 +8,9 @@ from contextlib import ExitStack, closing
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from comity._ray import joined
-from comity.bulk import fetching, history, part_files, runners, sources, summary
-from comity.bulk.survey import survey
 from comity.cli.answers import note_agent
 from comity.cli.exits import Exit
 from comity.cli.options import (
@@ -36,6 +34,10 @@ from comity.files import write_where_named
 from comity.frontier.durable import writing_to
 from comity_pages._extras import need
 from comity_robots.agent_table import PURPOSES, asked_agents, names_for
+
+if TYPE_CHECKING:
+    from comity.bulk.runners import JudgedPart
+    from comity.bulk.summary import Counts
 
 ROWS: Final = 1_000_000
 
@@ -88,6 +90,8 @@ def audit(
     files of --robots say. A run that was stopped continues when it is repeated.
     """
     need("pyarrow", "bulk", "comity audit")
+    from comity.bulk import fetching, part_files, runners, sources, summary  # late: for help nobody needs the extra
+
     configuration, names, others = loaded(**options), _agents(agents, agents_for), _listed(dialects)
     if target is None and robots is None:
         raise InvalidSetting("name files with URLs, or files of robots.txt by --robots")
@@ -162,6 +166,8 @@ def _listed(words: str | None) -> tuple[str, ...]:
 
 
 def _check_name(output: Path, *, keep_parts: bool) -> None:
+    from comity.bulk import part_files
+
     if keep_parts and output.suffix in part_files.FORMATS and output.suffix != ".parquet":
         raise InvalidSetting(f"-o: {output}: --parts are Parquet files", hint="name a folder, or leave out --parts")
     if not keep_parts and output.suffix not in part_files.FORMATS:
@@ -171,8 +177,8 @@ def _check_name(output: Path, *, keep_parts: bool) -> None:
         raise InvalidSetting(f"-o: {output} is a folder", hint="name a file")
 
 
-def _counted(judged: Iterable[runners.JudgedPart]) -> summary.Counts:
-    counts: summary.Counts = Counter()
+def _counted(judged: "Iterable[JudgedPart]") -> "Counts":
+    counts: Counts = Counter()
     started = time.monotonic()
     for _, size, own in judged:
         counts.update(own)
@@ -183,6 +189,8 @@ def _counted(judged: Iterable[runners.JudgedPart]) -> summary.Counts:
 
 
 def _surveyed(table: Any, agents: tuple[str, ...], report: Path | None, *, every: bool, as_json: bool) -> Exit:
+    from comity.bulk.survey import survey
+
     found = survey(table, agents)
     lines = found.lines(every=every)
     for line in [json.dumps(asdict(found))] if as_json else lines:
@@ -193,6 +201,8 @@ def _surveyed(table: Any, agents: tuple[str, ...], report: Path | None, *, every
 
 
 def _changes(table: Any, agents: Sequence[str], *, as_json: bool) -> Exit:
+    from comity.bulk import history
+
     count = 0
     for origin, seen, change in history.changes(table, agents):
         count += 1
