@@ -292,7 +292,6 @@ def state(robots: Robots, purposes: Mapping[str, bool]) -> Robots:
     after: dict[int, list[str]] = {}
     for group in robots.groups:
         asked = NOBODY if "*" in group.agents else group.agents[0]
-        blocked = access(robots, asked)[0] == "blocked"
         own = robots.lines[group.line - 1 : group.last_line]
         head = _head(robots, group)
         for label, wanted in (("Content-Usage", usage), ("Content-Signal", signal)):
@@ -305,12 +304,12 @@ def state(robots: Robots, purposes: Mapping[str, bool]) -> Robots:
                     found = re.compile(rf"(?<![\w-]){name}\s*=\s*[\w-]+")
                     if found.search(value):
                         value = found.sub(f"{name}={answer}", value)
-                    elif name != _DRAFT and not blocked:
+                    elif name != _DRAFT:
                         value = f"{value}, {name}={answer}"
                 if value != line.value:
                     lines[line.number - 1] = f"{label}: {value.strip(', ')}"
             added = [f"{name}={answer}" for name, answer in wanted.items() if name != _DRAFT]
-            if added and not stated and not blocked:
+            if added and not stated and access(robots, asked)[0] != "blocked":
                 after.setdefault(head, []).append(f"{label}: {', '.join(added)}")
     return authoring.joined(
         robots, [each for number, line in enumerate(lines, 1) for each in (line, *after.get(number, []))]
