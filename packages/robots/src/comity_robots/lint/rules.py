@@ -286,17 +286,20 @@ def _about_preferences(robots: Parsed, named: _Names) -> Iterator[Finding]:
     numbers = LineNumbers(robots.body)
     stating: set[str] = set()
     everybodys: list[tuple[int, str]] = []
-    for run in robots.runs(directives.PREFERENCES):
-        said = list(robots.entries(run.numbers, directives.STATED))
+    runs = [
+        ([ascii_lower(token(agent)) for agent in run.agents], list(robots.entries(run.numbers, directives.STATED)))
+        for run in robots.runs(directives.PREFERENCES)
+    ]
+    free = {entry.value for names, said in runs for entry in said if "*" in names or not all(map(named.blocked, names))}
+    for names, said in runs:
         if not said:
             continue
         lines = [(numbers.of(entry.start), entry) for entry in said]
-        names = [ascii_lower(token(agent)) for agent in run.agents]
         stating.update(names)
         yield from _contradictions(lines)
         if "*" in names:
             everybodys += [(line, directives.NAMES[entry.directive]) for line, entry in lines]
-        elif all(map(named.blocked, names)):
+        elif all(map(named.blocked, names)) and any(entry.value not in free for entry in said):
             kind = directives.NAMES[said[0].directive]
             message = f"this {kind} is meant for {_named(names)} alone, which may fetch nothing"
             hint = "put it below the User-agent line it is meant for"
