@@ -6,7 +6,7 @@ import gzip
 import json
 import sqlite3
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -65,11 +65,11 @@ def _read(path: Path) -> bytes:
     return path.read_bytes()
 
 
-def _jsonl(folder: Path, suffix: str = ".jsonl") -> Output:
+def _jsonl(folder: Path, suffix: str = ".jsonl", *, bodies: bool = True) -> Output:
     def urls(channel: str) -> list[str]:
         return [record["url"] for record in lines(folder / f"{channel}{suffix}")]
 
-    pages = [(record["url"], record["body"].encode()) for record in lines(folder / f"pages{suffix}")]
+    pages = [(record["url"], record["body"].encode()) for record in lines(folder / f"pages{suffix}") if bodies]
     return Output(pages, urls("refusals"), urls("failures"), urls("redirects"), urls("robots"), urls("traps"))
 
 
@@ -148,10 +148,14 @@ def _warc(folder: Path) -> Output:
 
 
 def _markdown(folder: Path) -> Output:
-    """The bodies are Markdown, without front matter."""
-    output = _files(folder)
-    output.pages[:] = [(url, body.partition(b"---\n\n")[2].strip()) for url, body in output.pages]
-    return output
+    """The bodies are Markdown; where the files of it are made, they are those of these pages."""
+    index = {record["file"]: (record["url"], record["markdown"].encode()) for record in lines(folder / "pages.jsonl")}
+    if (folder / "files").exists():
+        made = {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*~*")}
+        assert {name: text.partition(b"---\n\n")[2] for name, text in made.items()} == {
+            name: text for name, (_, text) in index.items()
+        }
+    return replace(_jsonl(folder, bodies=False), pages=[(url, text.strip()) for url, text in index.values()])
 
 
 READERS: dict[str, Callable[[Path], Output]] = {

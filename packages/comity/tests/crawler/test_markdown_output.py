@@ -59,7 +59,7 @@ def test_the_format_markdown_writes_a_file_a_page_with_front_matter_and_the_same
     assert values["licences"] == [lamps.url("/terms/by")]
     assert values["usage"] == {"ai-input": "allowed"}
     assert comity("prove", "out", cwd=tmp_path).returncode == 0
-    (out / page["file"]).write_text("another text")
+    (out / "pages.jsonl").write_text((out / "pages.jsonl").read_text().replace("slöwly", "fast"))
     assert comity("prove", "out", cwd=tmp_path).returncode != 0
 
 
@@ -148,3 +148,21 @@ def test_a_pdf_that_takes_long_holds_up_no_page_of_another_host(
     found = {page["url"]: page for page in lines((tmp_path / "pages.jsonl").read_text())}
     assert found[site.url("/a.pdf")]["problem"] == f"{site.url('/a.pdf')}: held nobody up"
     assert found[other.url("/")]["markdown"].startswith("# Lamps\n")
+
+
+def test_files_that_are_there_already_and_the_same_are_no_hindrance_and_any_log_gives_them(
+    lamps: Site, tmp_path: Path
+) -> None:
+    out = crawled(lamps, tmp_path, "markdown")
+    (out / "files" / "export.json").unlink()  # as an earlier version left them
+    (out / "files" / "mine.md").write_text("precious")
+    again = comity("export", "out", "--to", "markdown", "-o", "out/files", cwd=tmp_path)
+    assert again.returncode == 0, again.stderr
+    assert (out / "files" / "mine.md").read_text() == "precious"
+    (tmp_path / "other").mkdir()
+    crawled(lamps, tmp_path / "other", "jsonl")
+    made = comity("export", "other/out", "--to", "markdown", "-o", "made", cwd=tmp_path)
+    assert made.returncode == 0, made.stderr
+    (page, _) = lines((out / "pages.jsonl").read_text())
+    text = (tmp_path / "made" / page["file"].removeprefix("files/")).read_text()
+    assert text.partition("---\n\n")[2] == page["markdown"]

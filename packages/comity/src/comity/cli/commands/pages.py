@@ -78,5 +78,5 @@ def _converted(record: dict[str, Any], tokens: int | None, folder: Path | None) 
     file = name_of(record["url"], "text/markdown")
     (folder / file).parent.mkdir(parents=True, exist_ok=True)
     check_within((folder / file).parent, folder)
-    write_anew(folder / file, as_file(record).encode("utf-8", "surrogatepass"))
+    write_anew(folder / file, as_file(record))
     yield {**head, "file": str(Path(file))}

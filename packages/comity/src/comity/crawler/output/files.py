@@ -77,6 +77,13 @@ def _safe(text: str, longest: int) -> str:
     return name
 
 
+def write_file(path: Path, data: bytes) -> None:
+    """Write a file of an export, with the folders above it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with made_anew(path) as file:
+        file.write(data)
+
+
 def write(source: Source, folder: Path) -> None:
     """Write each page's body into a file of its own, and the channels as JSON Lines; pages name their files."""
     write_lines(_records(source, folder), folder)
@@ -86,11 +93,9 @@ def _records(source: Source, folder: Path) -> Iterator[tuple[Channel, dict[str, 
     for channel, record in source.records(as_served=True):
         if channel == "pages":
             name = name_of(record["url"], record.get("content_type") or "", refresh=record.get("refresh") or 0)
-            (folder / name).parent.mkdir(parents=True, exist_ok=True)
             body = body_of(record)
             exact = record.get("sha256") == sha256_of(body)
-            with made_anew(folder / name) as file:
-                file.write(body)
+            write_file(folder / name, body)
             record["body_bytes"] = None
             if not (exact and record.get("rendered")):  # a rendered text is another than the one served
                 record["body"] = None

@@ -67,11 +67,12 @@ LOGS: Final = {
     "jsonl.gz": Format(f"{_ROOM}.packed", "gzip_lines", "{}.jsonl.gz", ("{}.jsonl.gz",), "read_gzip", True),
     "jsonl.zst": Format(f"{_ROOM}.packed", "zstd_lines", "{}.jsonl.zst", ("{}.jsonl.zst",), "read_zstd", True),
     "warc": Format(f"{_ROOM}.warc", "Warc", "crawl-*.warc.gz", ("crawl-*.warc.gz", "crawl-*.cdxj*")),
-    "markdown": Format(f"{_ROOM}.markdown", "MarkdownFiles", "{}.jsonl", ("{}.jsonl", "files"), by_line=True),
+    "markdown": Format(f"{_ROOM}.markdown", "MarkdownLines", "{}.jsonl", ("{}.jsonl",), by_line=True),
 }
 EXPORTS: Final = {
     "jsonl": Export(f"{_ROOM}.lines", "{}.jsonl", ""),
     "files": Export(f"{_ROOM}.files", "files/{}.jsonl", "files"),
+    "markdown": Export(f"{_ROOM}.markdown", "{}.jsonl", "files", log="markdown"),
     "sqlite": Export(f"{_ROOM}.sqlite", "crawl.sqlite, table {}", "crawl.sqlite", is_file=True),
     "parquet": Export(f"{_ROOM}.parquet", "{}/*.parquet", "", library=("pyarrow.parquet", "parquet")),
     "wacz": Export(f"{_ROOM}.wacz", "crawl.wacz", "crawl.wacz", is_file=True, log="warc", needs_log=True),
@@ -84,5 +85,5 @@ FORMATS: Final = LOGS | {
         export=each,
     )
     for name, each in EXPORTS.items()
-    if name not in LOGS
+    if name != "jsonl"
 }

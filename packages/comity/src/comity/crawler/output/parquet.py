@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from comity import times
-from comity.crawler.output.columns import COLUMNS, ColumnType, values, widened
-from comity.crawler.output.sink import CHANNELS
+from comity.crawler.output.columns import ColumnType
 from comity.crawler.output.source import Source
 from comity_pages._extras import need
 
@@ -18,17 +17,12 @@ MAX_GROUP_BYTES: Final = 8 * 1024 * 1024  # of a row group: what is held in memo
 
 def write(source: Source, folder: Path) -> None:
     """Write all channels."""
-    fields = source.fields
-    for _, record in source.records(("records",)):
-        fields = widened(fields, record)
-    tables = {
-        channel: _Table(folder / channel, columns | (fields if channel == "records" else {}))
-        for channel, columns in COLUMNS.items()
-    }
-    for channel, record in source.records():
-        tables[channel].add(values(channel, record, fields if channel == "records" else None))
-    for channel in CHANNELS:
-        tables[channel].end()
+    columns, rows = source.in_columns()
+    tables = {channel: _Table(folder / channel, own) for channel, own in columns.items()}
+    for channel, row in rows:
+        tables[channel].add(row)
+    for table in tables.values():
+        table.end()
 
 
 class _Table:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from comity.crawler.output.columns import COLUMNS, Fields
+from comity.crawler.output.columns import COLUMNS, Fields, values, widened
 from comity.crawler.output.reader import StoredRecord
 from comity.crawler.output.sink import CHANNELS, Channel
 from comity.errors import StorageError
@@ -74,6 +74,15 @@ class Source:
                 if name in channels and there[name] < count:
                     what = f"{there[name]:,} of the {count:,} {name} that were written can be read"
                     raise StorageError(f"{part.path}: {what}", hint=_HINT)
+
+    def in_columns(self) -> tuple[dict[Channel, Fields], Iterator[tuple[Channel, list[Any]]]]:
+        """The columns of each channel, with those that an expander's records need, and all records as rows of them."""
+        fields = self.fields
+        for _, record in self.records(("records",)):
+            fields = widened(fields, record)
+        more: dict[Channel, Fields] = {"records": fields}
+        columns = {channel: own | more.get(channel, {}) for channel, own in COLUMNS.items()}
+        return columns, ((channel, values(channel, record, more.get(channel))) for channel, record in self.records())
 
 
 _HINT: Final = "comity prove DIR names all that is missing or damaged"

@@ -4,7 +4,7 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
-from comity.crawler.output.columns import COLUMNS, ColumnType, values, widened
+from comity.crawler.output.columns import ColumnType
 from comity.crawler.output.source import Source
 
 _TYPES: dict[ColumnType, str] = {
@@ -21,22 +21,19 @@ _TYPES: dict[ColumnType, str] = {
 
 def write(source: Source, path: Path) -> None:
     """Write all channels."""
-    fields = source.fields
-    for _, record in source.records(("records",)):
-        fields = widened(fields, record)
+    tables, rows = source.in_columns()
     with closing(sqlite3.connect(path, isolation_level=None)) as db:
         db.execute("PRAGMA journal_mode = OFF")  # nobody reads it before it is whole
         db.execute("PRAGMA synchronous = OFF")
         inserts = {}
-        for channel, own in COLUMNS.items():
-            columns = own | (fields if channel == "records" else {})
+        for channel, columns in tables.items():
             kinds = ", ".join(f"{_quoted(name)} {_TYPES[kind]}" for name, kind in columns.items())
             db.execute(f"CREATE TABLE {channel} (id INTEGER PRIMARY KEY, {kinds})")
             marks = ", ".join("?" * len(columns))
             inserts[channel] = f"INSERT INTO {channel} ({', '.join(map(_quoted, columns))}) VALUES ({marks})"
         db.execute("BEGIN")
-        for channel, record in source.records():
-            db.execute(inserts[channel], values(channel, record, fields if channel == "records" else None))
+        for channel, row in rows:
+            db.execute(inserts[channel], row)
         db.execute("COMMIT")
 
 

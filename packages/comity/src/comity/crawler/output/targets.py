@@ -2,6 +2,7 @@
 and then takes its place file by file; a manifest says whether it is complete, what belongs to it and what it was made
 of. What is in that place and is no export of the same crawl is left alone."""
 
+import filecmp
 import json
 import os
 import shutil
@@ -23,13 +24,17 @@ _ELSEWHERE: Final = "choose another place with -o, or move it away"
 
 
 class Folder:
-    """A folder of this machine. `read` gives None where a file is not there; `take` takes a file away."""
+    """A folder of this machine. `read` gives None where a file is not there; `take` takes a file away; `has_another`
+    says whether one of that name is there that is not the same."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
 
     def has(self, name: str) -> bool:
         return os.path.lexists(self._path / name)
+
+    def has_another(self, name: str, file: Path) -> bool:
+        return self.has(name) and not filecmp.cmp(file, self._path / name, shallow=False)
 
     def read(self, name: str) -> bytes | None:
         return read_regular(self._path / name) if self.has(name) else None
@@ -56,6 +61,9 @@ class Remote:
 
     def has(self, name: str) -> bool:
         return bool(self._fs.exists(f"{self._root}/{name}"))
+
+    def has_another(self, name: str, file: Path) -> bool:
+        return self.has(name)
 
     def read(self, name: str) -> bytes | None:
         return self._fs.cat_file(f"{self._root}/{name}") if self.has(name) else None
@@ -128,8 +136,8 @@ def put(
     made = work / "made"
     write(made)
     files = {path.relative_to(made).as_posix(): path for path in sorted(made.rglob("*")) if path.is_file()}
-    files = files or {name: made}
-    if taken := [each for each in files if each not in old and target.has(each)]:
+    files = files or ({name: made} if name else {})
+    if taken := [each for each, path in files.items() if each not in old and target.has_another(each, path)]:
         raise StorageError(f"{taken[0]} already exists there and would be overwritten", hint=_ELSEWHERE)
     sizes = {each: path.stat().st_size for each, path in files.items()}
 
