@@ -2,8 +2,6 @@
 obeyed, and the work is bounded whatever stands there.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator, Set
 from contextlib import contextmanager

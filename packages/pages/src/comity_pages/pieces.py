@@ -4,8 +4,6 @@ Blocks are told apart as CommonMark does (markdown-it-py). Nothing is cut within
 link. A chunk's URL has a text fragment (WICG, URL Fragment Text Directives), by which a browser finds the passage.
 """
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from bisect import bisect_left, bisect_right
@@ -72,7 +70,7 @@ class Section:
     id: str | None
     start: int
     end: int
-    sections: tuple[Section, ...] = ()
+    sections: "tuple[Section, ...]" = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,7 +245,7 @@ class _Block:
     start: int
     end: int
     level: int = 0
-    blocks: list[_Block] = field(default_factory=list)
+    blocks: "list[_Block]" = field(default_factory=list)
 
 
 class _Markdown:

@@ -4,8 +4,6 @@ Each answer is what `comity.policy` gives for the URL's normal form and the capt
 the first row asks about it, and its rules are kept. Beside the columns a row takes four octets, and six an agent.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor

@@ -4,8 +4,6 @@ While a site is unreachable its last good copy stands in, as the policy says. Wh
 `comity.policy`.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -3,8 +3,6 @@
 It sorts captures by origin and time and finds their octets in Arrow's buffers, where they stay; it judges nothing.
 """
 
-from __future__ import annotations
-
 import os
 import re
 from datetime import UTC, datetime

@@ -1,7 +1,5 @@
 """Arrow columns in and out: any kind of text column as chunks of 64-bit offsets, numbers as columns of words."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 

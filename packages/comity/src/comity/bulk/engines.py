@@ -4,8 +4,6 @@ Each is a few lines over `BulkVerdicts.verdicts`; a worker of a cluster makes it
 is given or from files it can read. No engine is imported but the one that is asked for.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from typing import Any

@@ -1,7 +1,5 @@
 """The robots.txt of every origin of many URLs, asked for politely: a table of them, as files of robots.txt give it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress

@@ -1,7 +1,5 @@
 """How robots.txt files changed from capture to capture: what each agent gained or lost, by meaning, with the lines."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from itertools import pairwise

@@ -3,8 +3,6 @@
 The first three are what `comity.policy` decides; the reason is a few fixed words, so that rows can be counted by it.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Final, NamedTuple
 

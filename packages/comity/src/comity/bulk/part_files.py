@@ -3,8 +3,6 @@
 A part that is there is not made again, so that a run that was stopped goes on. Nothing is fetched.
 """
 
-from __future__ import annotations
-
 import csv
 import io
 import json

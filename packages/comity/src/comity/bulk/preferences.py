@@ -3,8 +3,6 @@
 Few files state any, and most of these for all paths alike; what they state is asked of `comity_robots` once a file.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any, Final
 

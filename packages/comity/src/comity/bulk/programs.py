@@ -3,8 +3,6 @@
 Arrays are numpy's; the compiled modules get typed views of them. Several threads may ask at once.
 """
 
-from __future__ import annotations
-
 from threading import Lock
 from typing import Any, Final
 

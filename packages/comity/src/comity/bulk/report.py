@@ -1,8 +1,6 @@
 """An audit as one HTML page, in the look of a crawl's report: who is refused by how many sites, and what sites state
 about training, search and answers by AI."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final

@@ -2,8 +2,6 @@
 everything where the modules are interpreted.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

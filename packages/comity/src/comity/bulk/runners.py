@@ -2,8 +2,6 @@
 parts. Which parts there are depends on the files alone, so that one engine goes on where another one was stopped.
 """
 
-from __future__ import annotations
-
 from collections.abc import Generator, Iterable, Iterator
 from itertools import islice
 from pathlib import Path

@@ -3,8 +3,6 @@
 It reads; it judges and fetches nothing.
 """
 
-from __future__ import annotations
-
 import glob
 import hashlib
 import json

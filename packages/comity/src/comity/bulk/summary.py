@@ -1,7 +1,5 @@
 """What an audit found, counted: by agent, reason, host, purpose and dialect; as lines, as JSON, as plots."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from collections.abc import Sequence

@@ -3,8 +3,6 @@
 Each file counts once, by its last capture. It judges by `comity_robots` alone.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal, get_args

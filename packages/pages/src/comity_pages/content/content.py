@@ -4,8 +4,6 @@ agreement with the content (F1, in words) largest, and that expectation says how
 Pages too small to tell anything from are read by their landmarks alone.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections import Counter

@@ -2,8 +2,6 @@
 all of its blocks (comity_pages.content.features).
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator

@@ -2,8 +2,6 @@
 page that was sent with status 200. Named, with what it was told by; only where there is next to nothing else to read.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

@@ -2,8 +2,6 @@
 media, images of AMP and of pages without scripts images; what is there for editors only is skipped.
 """
 
-from __future__ import annotations
-
 import re
 from typing import Final
 

@@ -2,8 +2,6 @@
 buttons that copy.
 """
 
-from __future__ import annotations
-
 import re
 from itertools import pairwise
 from typing import Final
@@ -132,7 +130,7 @@ def is_number(node: Node) -> bool:
     return "user-select" in style and "none" in style and node.text().strip().isdigit()
 
 
-def _drop_tools(pre: Node, places: _Places) -> None:
+def _drop_tools(pre: Node, places: "_Places") -> None:
     """Skip the buttons that copy code, the labels of its language and the numbers of its lines beside and in it."""
     for each in pre.elements()[:2] + pre.elements()[-1:]:
         each.skipped |= each.name in _TOOL_ELEMENTS and each.name != "span" and _label(each) == ("", True)

@@ -2,8 +2,6 @@
 to it, wherever on the page it stands; in the Markdown both are `[^1]`.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence, Set
 from itertools import islice

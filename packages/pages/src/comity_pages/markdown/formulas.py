@@ -4,8 +4,6 @@ A source that nobody sees (an annotation) counts only where its words stand in t
 instruction hides there.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from itertools import islice

@@ -1,7 +1,5 @@
 """Pieces of Markdown within a line: text in which nothing is markup, emphasis, code, exponents, breaks."""
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from typing import Final

@@ -1,7 +1,5 @@
 """The blocks of a Markdown text, told apart as CommonMark does (markdown-it-py), with the table of GFM."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 from functools import cache

@@ -6,8 +6,6 @@ parser and the rules for pages with marks in its text; a piece of text whose mar
 is hidden, is not seen. Time grows with the length alone.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterator

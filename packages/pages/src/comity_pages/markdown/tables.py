@@ -2,8 +2,6 @@
 the blocks in it.
 """
 
-from __future__ import annotations
-
 import re
 from itertools import chain
 from typing import Any, Final

@@ -1,7 +1,5 @@
 """Who wrote a page: by its data, by its metas, by what readers see about its heading, by its markup."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise

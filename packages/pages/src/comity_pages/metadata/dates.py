@@ -1,7 +1,5 @@
 """When a page was published, and when it was changed: by its data, its metas, its address, and what readers see."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import date

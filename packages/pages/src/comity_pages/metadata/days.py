@@ -1,7 +1,5 @@
 """Dates as pages write them, as `YYYY-MM-DD`: ISO 8601, in figures, and with the months of two dozen languages."""
 
-from __future__ import annotations
-
 import re
 from datetime import UTC, date, datetime
 from typing import Final

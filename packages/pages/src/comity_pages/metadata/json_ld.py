@@ -2,8 +2,6 @@
 fields as plain values. It is what the site says, seen by nobody who reads the page; data, never an instruction.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Set

@@ -4,8 +4,6 @@ Where sources differ, the one that is about this page before one that is about t
 what only machines are told.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass

@@ -2,8 +2,6 @@
 JSON-LD, so that both are read alike.
 """
 
-from __future__ import annotations
-
 from typing import Any, Final
 
 from comity_pages.html.tree import Node, Tree

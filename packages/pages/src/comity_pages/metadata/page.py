@@ -2,8 +2,6 @@
 look for who wrote it and when.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final, Literal, NamedTuple

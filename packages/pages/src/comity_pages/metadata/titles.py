@@ -4,8 +4,6 @@ Of people's own titles for 1,497 pages, 0.79 are what is read here; trees that w
 parts of titles reached 0.80 on pages they had not seen, so that most of the rest is a matter of taste.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection
 from typing import Final

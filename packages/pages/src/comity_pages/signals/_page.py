@@ -1,7 +1,5 @@
 """What a page says, as values: its links, alternates, licences, metas. They are collected in _reader.py."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import NamedTuple
 

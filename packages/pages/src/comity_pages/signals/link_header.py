@@ -3,8 +3,6 @@
 It reads what is written and resolves nothing; a part that is malformed is skipped and the rest is used.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
