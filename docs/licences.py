@@ -79,9 +79,10 @@ def main() -> None:
     lines = [
         "# Licences of what comity depends on",
         "",
-        "comity has the [MIT licence](../LICENSE). Its wheels contain one piece of others' code: Cython's runtime",
-        "(Apache-2.0), in the compiled modules; the bill of materials in each wheel says so",
-        "(`comity-*.dist-info/sboms`, CycloneDX, PEP 770). Its dependencies are installed separately, under their own",
+        "comity has the [MIT licence](../LICENSE). Its wheels contain two pieces of others' code: Cython's runtime",
+        "(Apache-2.0), in the compiled modules, of which the bill of materials in each wheel says so",
+        "(`comity-*.dist-info/sboms`, CycloneDX, PEP 770), and CodeMirror (MIT), the editor of the workbench, with its",
+        "licences in `comity/web/static/vendor/LICENCES.txt`. Its dependencies are installed separately, under their own",
         "licences.",
         "`python docs/licences.py` writes these tables from the packages' own metadata.",
         "",

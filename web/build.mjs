@@ -1,6 +1,6 @@
 // Bundles other people's code for the page: `npm ci && npm run build`. The result is committed, so nobody else needs npm.
 import { build } from "esbuild";
-import { readFileSync, readdirSync, writeFileSync, copyFileSync, mkdirSync } from "node:fs";
+import { readFileSync, readdirSync, writeFileSync, mkdirSync } from "node:fs";
 
 const target = new URL("../packages/comity/src/comity/web/static/vendor/", import.meta.url).pathname;
 mkdirSync(target, { recursive: true });
@@ -8,7 +8,6 @@ const result = await build({
   entryPoints: ["vendor.mjs"], outfile: `${target}vendor.js`, bundle: true, minify: true, format: "esm",
   target: "es2022", legalComments: "none", metafile: true,
 });
-copyFileSync("node_modules/uplot/dist/uPlot.min.css", `${target}uplot.css`);
 
 const packages = new Set();
 for (const input of Object.keys(result.metafile.inputs)) {

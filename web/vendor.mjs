@@ -1,10 +1,5 @@
-// What the page uses of CodeMirror and uPlot, as one module: import it from ./vendor/vendor.js.
-export { EditorState, StateEffect, StateField, RangeSet, Compartment } from "@codemirror/state";
-export {
-  EditorView, Decoration, GutterMarker, gutter, keymap, lineNumbers, highlightActiveLine, drawSelection, placeholder,
-} from "@codemirror/view";
+// What the page uses of CodeMirror, as one module: import it from ./vendor/vendor.js.
+export { EditorState, StateEffect, StateField } from "@codemirror/state";
+export { EditorView, Decoration, MatchDecorator, ViewPlugin, keymap, lineNumbers, drawSelection } from "@codemirror/view";
 export { defaultKeymap, history, historyKeymap } from "@codemirror/commands";
-export { StreamLanguage, HighlightStyle, syntaxHighlighting } from "@codemirror/language";
-export { linter, lintGutter, setDiagnostics, lintKeymap } from "@codemirror/lint";
-export { tags } from "@lezer/highlight";
-export { default as uPlot } from "uplot";
+export { lintGutter, setDiagnostics } from "@codemirror/lint";

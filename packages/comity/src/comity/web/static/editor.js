@@ -1,30 +1,19 @@
 // <robots-editor>: CodeMirror in a shadow root, so that its styles need no inline <style> in the page.
 import {
-  EditorState, EditorView, StateEffect, StateField, Decoration, keymap, lineNumbers, drawSelection, defaultKeymap,
-  history, historyKeymap, StreamLanguage, HighlightStyle, syntaxHighlighting, lintGutter, setDiagnostics, tags,
+  EditorState, EditorView, StateEffect, StateField, Decoration, MatchDecorator, ViewPlugin, keymap, lineNumbers,
+  drawSelection, defaultKeymap, history, historyKeymap, lintGutter, setDiagnostics,
 } from "./vendor/vendor.js";
 
-const language = StreamLanguage.define({
-  name: "robots",
-  token(stream) {
-    if (stream.sol()) {
-      stream.eatSpace();
-      if (stream.match(/#.*/)) return "comment";
-      if (stream.match(/[^:#\s][^:#]*?(?=\s*:)/)) return /agent/i.test(stream.current()) ? "keyword" : "propertyName";
-    }
-    if (stream.match(/#.*/)) return "comment";
-    if (stream.match(/[*$]/)) return "operator";
-    stream.next();
-    return null;
-  },
+const look = (name) => Decoration.mark({ class: name });
+const looks = { comment: look("comment"), agent: look("agent"), label: look("label"), operator: look("operator") };
+const words = new MatchDecorator({ // bounded: a line may be as long as the file
+  regexp: /#.*|[*$]|^[ \t]{0,99}[^:#\s][^:#]{0,99}?(?=\s{0,99}:)/g,
+  decoration: ([text]) => looks[text[0] === "#" ? "comment" : /^[*$]$/.test(text) ? "operator" : /agent/i.test(text) ? "agent" : "label"],
 });
-
-const colours = HighlightStyle.define([
-  { tag: tags.comment, color: "var(--soft)", fontStyle: "italic" },
-  { tag: tags.keyword, color: "var(--link)", fontWeight: "600" },
-  { tag: tags.propertyName, color: "var(--link)" },
-  { tag: tags.operator, color: "var(--warn)", fontWeight: "600" },
-]);
+const coloured = ViewPlugin.define((view) => ({
+  decorations: words.createDeco(view),
+  update(change) { this.decorations = words.updateDeco(change, this.decorations); },
+}), { decorations: (each) => each.decorations });
 
 const theme = EditorView.theme({
   "&": { height: "100%", fontSize: "13px", color: "var(--text)" },
@@ -33,6 +22,10 @@ const theme = EditorView.theme({
   ".cm-content": { caretColor: "var(--text)" },
   ".cm-cursor": { borderLeftColor: "var(--text)" },
   "&.cm-focused": { outline: "2px solid var(--focus)", outlineOffset: "-2px" },
+  ".comment": { color: "var(--soft)", fontStyle: "italic" },
+  ".label, .agent": { color: "var(--link)" },
+  ".operator": { color: "var(--warn)" },
+  ".agent, .operator": { fontWeight: "600" },
   ".deciding": { background: "var(--mark)" },
   ".overridden": { background: "color-mix(in srgb, var(--mark) 35%, transparent)" },
   ".cm-tooltip": { background: "var(--panel)", color: "var(--text)", border: "1px solid var(--line)" },
@@ -59,7 +52,7 @@ export class RobotsEditor extends HTMLElement {
       state: EditorState.create({
         doc: "",
         extensions: [
-          lineNumbers(), history(), drawSelection(), language, syntaxHighlighting(colours), theme, lintGutter(), marks,
+          lineNumbers(), history(), drawSelection(), coloured, theme, lintGutter(), marks,
           keymap.of([...defaultKeymap, ...historyKeymap]),
           EditorView.contentAttributes.of({ "aria-label": "robots.txt", spellcheck: "false" }),
           EditorView.updateListener.of((update) => {
