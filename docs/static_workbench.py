@@ -44,7 +44,7 @@ def build(folder: Path) -> bool:
         print("no npm: the site has no workbench")
         return False
     subprocess.run(["npm", "ci", "--silent", "--ignore-scripts", "--no-audit", "--no-fund"], cwd=WEB, check=True)
-    shutil.copytree(STATIC, folder, ignore=shutil.ignore_patterns("dashboard.*", "api.*", "index.html"))
+    shutil.copytree(STATIC, folder, ignore=shutil.ignore_patterns("dashboard.*", "api.*", "asking.js", "index.html"))
     page = (STATIC / "index.html").read_text("utf-8").replace('<html lang="en">', '<html lang="en" data-alone>')
     page = re.sub("<nav.*?</nav>", '<nav aria-label="Pages"><a href="../index.html">comity</a></nav>', page)
     (folder / "index.html").write_text(page, "utf-8")

@@ -9,28 +9,20 @@ export function element(name, attributes = {}, ...children) {
 /** A text of others with the characters that turn the direction of writing shown as what they are. */
 export const plain = (text) => text.replace(/[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g, (mark) => `\\u${mark.charCodeAt(0).toString(16)}`);
 
-// Where the page was put on a site as files, engine.js beside it answers in a worker.
-const engine = "alone" in document.documentElement.dataset ? new Worker("engine.js", { type: "module" }) : null;
+// What answers in a worker: our server, or, where the page was put on a site as files, comity in the browser.
+const alone = "alone" in document.documentElement.dataset;
+const engine = new Worker(alone ? "engine.js" : "asking.js", { type: "module" });
 const waiting = new Map();
 let questions = 0;
 const answered = (id, answer) => { waiting.get(id)?.(answer); waiting.delete(id); };
-if (engine) {
-  engine.onmessage = ({ data }) => answered(data.id, data.answer);
-  engine.onerror = ({ message }) => { for (const id of [...waiting.keys()]) answered(id, { error: `The workbench could not be started here: ${message ?? "a file is missing"}` }); };
-}
+engine.onmessage = ({ data }) => answered(data.id, data.answer);
+engine.onerror = ({ message }) => { for (const id of [...waiting.keys()]) answered(id, { error: `The workbench could not be started here: ${message ?? "a file is missing"}` }); };
 
-export async function post(name, question) {
-  if (engine) return new Promise((resolve) => { waiting.set(++questions, resolve); engine.postMessage({ id: questions, name, question }); });
-  try {
-    const answer = await fetch(`/api/${name}`, { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(question) });
-    if (answer.headers.get("content-type") !== "application/json") return { error: `comity serve failed (status ${answer.status}): its terminal says why` };
-    return await answer.json();
-  } catch { return { error: "comity serve does not answer: is it still running?" }; }
-}
+export const post = (name, question) => new Promise((resolve) => { waiting.set(++questions, resolve); engine.postMessage({ id: questions, name, question }); });
 
 /** The well-known agents, the dialects, and the crawl that is shown, if there is one. */
 export async function known() {
-  const found = engine ? await post("agents", {}) : await (await fetch("/api/agents")).json();
+  const found = alone ? await post("agents", {}) : await (await fetch("/api/agents")).json();
   if (found.error) throw new Error(found.error);
   return found;
 }
