@@ -3,6 +3,7 @@
 import asyncio
 import hmac
 import json
+import runpy
 import socket
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
@@ -22,6 +23,7 @@ from comity import _serving
 from comity.web import workbench
 from comity.web.app import QUESTIONS, guarded
 from comity_pages import reader_processes
+from comity_robots.lint import CODES
 
 TEXT = "User-agent: *\nDisallow: /shop\nAllow: /shop/public\nCrawl-delay: 3\n\nUser-agent: GPTBot\nDisallow: /\n"
 
@@ -220,6 +222,13 @@ def test_the_api_is_described_as_it_answers(page) -> None:  # type: ignore[no-un
     assert set(described["paths"]) == {f"/api/{name}" for name in QUESTIONS}
     for each in described["paths"].values():
         assert each["post"]["requestBody"]["content"]["application/json"]["schema"]["required"]
+
+
+def test_each_finding_leads_to_its_page_which_is_the_documentation_s(page: Page) -> None:
+    script = runpy.run_path(str(Path(__file__).parents[4] / "docs" / "lint_page.py"))
+    served = httpx.get(f"{page.url}/lint.html").text
+    assert served == script["page"](script["DOCUMENT"].read_text("utf-8")), "run: python docs/lint_page.py"
+    assert all(f'<h3 id="{code}">' in served for code in CODES)
 
 
 def test_well_known_agents_have_a_source() -> None:

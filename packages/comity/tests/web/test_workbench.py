@@ -318,7 +318,7 @@ WATCH = """() => {
     if (began) requestAnimationFrame(() => judged.push(performance.now() - began));
   }).observe(document.getElementById("matrix"), { childList: true });
 }"""
-"""Milliseconds from a key to the end of the frame that shows it, and to the one in which the table of verdicts is new."""
+"""Milliseconds from a key to the end of the frame that shows it, and to the one with its verdicts."""
 
 
 @pytest.mark.long

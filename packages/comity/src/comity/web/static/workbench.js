@@ -219,7 +219,7 @@ function kind(code, found, open, question) {
     say(`${safe.length} fixed`);
   });
   return element("details", { "data-code": code, class: "kind", ...(open.has(code) || found.length < 6 ? { open: "" } : {}) },
-    element("summary", {}, element("span", { class: `tag ${found[0].severity}` }, found[0].severity), " ", element("strong", {}, code), `, ${found.length}`),
+    element("summary", {}, element("span", { class: `tag ${found[0].severity}` }, found[0].severity), " ", element("a", { href: `lint.html#${code}`, target: "_blank", title: "Why, and what to write" }, code), `, ${found.length}`),
     ...(safe.length > 1 ? [all] : []),
     element("ul", { class: "findings" }, ...found.slice(0, MAX_SHOWN).map((each) => {
       const mend = element("button", { type: "button", "aria-label": `Fix line ${each.line}: ${each.message}` }, "Fix");
