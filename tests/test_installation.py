@@ -148,6 +148,7 @@ def test_the_source_distribution_holds_what_the_repository_holds(tree: Path, tmp
     assert re.findall(r"\]\((?!https?:|#)[^)]*\)", description) == [], "an index has no file beside it"
 
 
+@pytest.mark.long
 def test_with_a_compiler_the_compiled_modules_are_installed(tree: Path, tmp_path: Path) -> None:
     built = build(tree, tmp_path, COMITY_REQUIRE_EXTENSIONS="1")
     if built.returncode and not os.environ.get("COMITY_REQUIRE_EXTENSIONS"):

@@ -94,6 +94,7 @@ def test_it_reads_beside_a_crawl_that_runs(folder: Path) -> None:
             pass
 
 
+@pytest.mark.long
 def test_it_says_of_each_host_of_all_shards_until_when_it_is_left_alone_and_why(tmp_path: Path) -> None:
     whys = ("retry_after", "unreachable", "stopped", "interval")
     with ExitStack() as stack:

@@ -110,6 +110,7 @@ def test_nor_does_one_in_a_store_whose_part_of_the_output_is_lost(
         drop(db, database.address(url))
 
 
+@pytest.mark.long
 def test_a_run_that_goes_on_opens_each_shard_at_most_twice_before_it_begins(
     sites: list[Site], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -144,6 +144,7 @@ def test_a_worker_that_begins_while_the_database_is_away_waits_for_it(
     crawl.store.close()
 
 
+@pytest.mark.long
 def test_a_database_that_may_only_be_read_for_a_while_is_waited_for(
     postgres: Server, sites: list[Site], tmp_path: Path
 ) -> None:

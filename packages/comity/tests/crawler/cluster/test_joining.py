@@ -223,6 +223,7 @@ def test_an_order_ends_a_crawl_in_a_store_and_a_later_run_goes_on(postgres: Serv
             drop(db, database.address(url))
 
 
+@pytest.mark.long
 def test_who_joins_while_the_database_is_silent_waits_for_it(url: str, postgres: Server, tmp_path: Path) -> None:
     away = postgres.url(url.partition("crawl=")[2], port=free_port())
     words = ["crawl", "--join", "-q", "-o", str(tmp_path / "other"), "--store", away]

@@ -119,6 +119,7 @@ def test_what_was_settled_outlives_the_process_that_settled_it(sites: dict[str, 
     see_that_all_is_well(sites, tmp_path)
 
 
+@pytest.mark.long
 def test_a_redirect_of_robots_txt_is_followed_by_the_shard_of_the_address(
     sites: dict[str, Site], tmp_path: Path
 ) -> None:
