@@ -217,6 +217,16 @@ def test_a_site_s_file_is_fetched_by_the_client_with_its_guard(page, site: Site)
     assert asked(f"{page.url}/api/fetch", {"url": ""})[0] == 422
 
 
+def test_what_an_agent_may_not_fetch_of_a_site_s_sitemaps_is_listed_by_the_given_file(page: Page, site: Site) -> None:
+    site.set("/map.txt", site.url("/a\n") + site.url("/no/1\n") + "https://other.example/\n", content_type="text/plain")
+    question = {"text": "User-agent: *\nDisallow: /no\n", "agents": ["GPTBot"], "sitemaps": ["/map.txt"]}
+    status, answer = asked(f"{page.url}/api/sitemaps", question | {"site": site.url("/robots.txt")})
+    refused = [{"agent": "GPTBot", "count": 1, "urls": [{"url": site.url("/no/1"), "line": 2}]}]
+    said = {"url": site.url("/map.txt"), "problem": "", "urls": 2, "indexed": 0, "elsewhere": 1, "refused": refused}
+    assert (status, answer) == (200, {"sitemaps": [said], "left": []})
+    assert sorted(site.paths()) == ["/map.txt", "/robots.txt"], "no page is fetched"
+
+
 def test_the_api_is_described_as_it_answers(page) -> None:  # type: ignore[no-untyped-def]
     described = json.loads(request.urlopen(f"{page.url}/api/openapi.json").read())
     assert set(described["paths"]) == {f"/api/{name}" for name in QUESTIONS}

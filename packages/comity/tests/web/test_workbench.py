@@ -7,6 +7,7 @@ from statistics import median
 from typing import Any
 
 import pytest
+from sites import Site
 
 HOSTILE = "User-agent: *\nDisallow: /<img src=x onerror=alert(1)>\nDisallow: /</script><script>alert(2)</script>\n"
 EXAMPLE = (
@@ -265,6 +266,26 @@ def test_nothing_of_the_example_is_left_once_a_real_file_is_pasted(tab: Any) -> 
     tab.wait_for_selector("#why >> text=may not fetch /cart/1")
     see(tab, "changes")
     tab.wait_for_selector("#changes >> text=Both mean the same")
+
+
+@pytest.mark.long
+def test_the_sitemaps_that_the_file_names_say_what_may_not_be_fetched_of_them(tab: Any, site: Site) -> None:
+    locs = "".join(f"<url><loc>{site.url(path)}</loc></url>" for path in ("/a", "/no/1", "/no/2"))
+    site.set("/pages.xml", f"<urlset>{locs}</urlset>", content_type="application/xml")
+    names = "".join(f"<sitemap><loc>{site.url(path)}</loc></sitemap>" for path in ("/pages.xml", "/lost.xml"))
+    site.set("/index.xml", f"<sitemapindex>{names}</sitemapindex>", content_type="application/xml")
+    text = f"User-agent: *\nDisallow: /no\nSitemap: {site.url('/index.xml')}\n"
+    write(tab, text)
+    tab.fill("#agents", "GPTBot")
+    tab.locator("#read-sitemaps").click()
+    tab.wait_for_selector("#sitemaps >> text=/lost.xml")
+    assert "2 more sitemaps" in tab.inner_text("#sitemaps")
+    assert "HTTP status 404" in tab.inner_text("#sitemaps")
+    tab.locator("#sitemaps summary", has_text="GPTBot may not fetch 2 of them").click()
+    assert f"{site.url('/no/2')}\nline 2" in tab.inner_text("#sitemaps details")
+    assert sorted(site.paths()) == ["/index.xml", "/lost.xml", "/pages.xml", "/robots.txt"], "no page is fetched"
+    write(tab, text.replace("/no", "/nothing"))
+    tab.wait_for_selector("#sitemaps-said >> text=before the change")
 
 
 def test_a_switch_edits_the_file_in_the_fewest_lines_and_the_work_survives_a_reload(tab: Any) -> None:

@@ -11,11 +11,13 @@ from typing import Any, Final, get_args, get_origin
 
 from comity._serving import App, AsgiMessage, Receive, Send, host_of, is_loopback
 from comity.client import AsyncClient
+from comity.client.sitemaps import ListedUrls, listed_urls, sitemap_client
 from comity.errors import ComityError
 from comity.net import ClientSettings
 from comity.policy import Policy
 from comity.web import workbench
 from comity.web.workbench import QUESTIONS, InvalidQuestion
+from comity_pages import urls
 from comity_pages._extras import need
 from comity_pages.reader_processes import ReaderProcesses
 
@@ -23,6 +25,8 @@ MAX_QUESTION_BYTES: Final = 4 * 1024 * 1024
 """Bytes of a request's body."""
 MAX_WATCHERS: Final = 32
 """Pages that are told of a crawl as it goes on: each keeps a connection of the process."""
+MAX_SITEMAPS: Final = 20  # read for one question
+MAX_SITEMAPS_LEFT: Final = 1000  # named in its answer
 MAX_QUESTION_SECONDS: Final = 5.0
 """For the first part of a question that is refused."""
 POLICY: Final = (
@@ -62,6 +66,7 @@ def build(
     responses = need("starlette.responses", "web", "comity serve")
 
     readers = ReaderProcesses()
+    sitemaps_by = sitemap_client(policy, settings)  # one: a site keeps its pace from question to question
 
     def answering(
         question: Callable[..., Any], read: Callable[..., Awaitable[Any]] = asyncio.to_thread
@@ -86,6 +91,33 @@ def build(
             raise InvalidQuestion(decision.why)
         text = result.robots.body.decode("utf-8", "replace")
         return {"url": result.url, "status": result.status, "text": text}
+
+    def listed(sitemaps: list[str], site: str) -> tuple[list[ListedUrls], list[str]]:
+        waiting = [target for each in sitemaps if (target := urls.join(site, each)) is not None]
+        return list(listed_urls(sitemaps_by, waiting, site, MAX_SITEMAPS)), waiting[:MAX_SITEMAPS_LEFT]
+
+    async def sitemaps(
+        text: str, agents: list[str], sitemaps: list[str], site: str = "", dialect: str = "rfc9309"
+    ) -> dict[str, Any]:
+        """Which of the URLs that sitemaps list an agent may not fetch, by a file. They are got as `fetch` gets one.
+
+        Args:
+            site: whose URLs count; the site of the first sitemap if empty.
+        """
+        workbench.bounded(text, agents, ())
+        read, left = await asyncio.to_thread(listed, sitemaps, site or next(iter(sitemaps), ""))
+        values = [
+            {
+                "url": each.sitemap,
+                "problem": each.problem,
+                "urls": len(each.pages),
+                "indexed": each.indexed,
+                "elsewhere": each.elsewhere,
+                "refused": await readers.read(workbench.refused, text, agents, each.pages, dialect),
+            }
+            for each in read
+        ]
+        return {"sitemaps": values, "left": left}
 
     async def on_loop(question: Callable[..., Awaitable[Any]], **given: Any) -> Any:
         return await question(**given)
@@ -144,7 +176,10 @@ def build(
             routing.Route(f"/api/{name}", answering(each, readers.read), methods=["POST"])
             for name, each in QUESTIONS.items()
         ),
-        routing.Route("/api/fetch", answering(fetch, on_loop), methods=["POST"]),
+        *(
+            routing.Route(f"/api/{each.__name__}", answering(each, on_loop), methods=["POST"])
+            for each in (fetch, sitemaps)
+        ),
         routing.Route("/api/agents", known),
         routing.Route("/api/openapi.json", described),
         *crawl,

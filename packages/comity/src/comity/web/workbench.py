@@ -26,6 +26,7 @@ MAX_ITEM_CHARACTERS: Final = 2000
 """Characters of an agent or URL."""
 DIALECTS: Final = ("rfc9309", "google", "bing", "yandex", "apple")
 MAX_CHANGES: Final = 500
+MAX_REFUSED_SHOWN: Final = 100  # URLs of one sitemap, for each agent
 _SCHEME: Final = re.compile(r"[a-z][a-z0-9+.-]*://", re.IGNORECASE)
 
 
@@ -56,7 +57,7 @@ def check(
     Raises:
         InvalidQuestion: too much was asked, or the dialect is none.
     """
-    _bounded(text, agents, urls)
+    bounded(text, agents, urls)
     if len(why) not in (0, 2):
         raise InvalidQuestion("why: name an agent and a URL")
     agent, url = why or ("", "")
@@ -82,7 +83,7 @@ def explain(text: str, agent: str, url: str, dialect: str = "rfc9309") -> dict[s
     Raises:
         InvalidQuestion
     """
-    _bounded(text, [agent], [url])
+    bounded(text, [agent], [url])
     robots = _parsed(text, dialect)
     return _verdict(robots.explain(_absolute(url), agent)) | {
         "dialects": _disagreements(text, [agent], [url], dialect)[0][0],
@@ -97,7 +98,7 @@ def lint(text: str, dialect: str = "rfc9309") -> list[dict[str, Any]]:
     Raises:
         InvalidQuestion
     """
-    _bounded(text, (), ())
+    bounded(text, (), ())
     return [_finding(each) for each in _parsed(text, dialect).lint()]
 
 
@@ -107,8 +108,8 @@ def changes(old: str, new: str, dialect: str = "rfc9309") -> dict[str, Any]:
     Raises:
         InvalidQuestion
     """
-    _bounded(old, (), ())
-    _bounded(new, (), ())
+    bounded(old, (), ())
+    bounded(new, (), ())
     found = diff(_parsed(old, dialect), _parsed(new, dialect))
     paces: dict[str, Mapping[str, Any]] = {
         "Crawl-delay": found.delays,
@@ -161,7 +162,7 @@ def bots(text: str, dialect: str = "rfc9309") -> dict[str, Any]:
     Raises:
         InvalidQuestion
     """
-    _bounded(text, (), ())
+    bounded(text, (), ())
     robots = _parsed(text, dialect)
     rows = []
     for purpose in switches.SWITCHES:
@@ -198,7 +199,7 @@ def switch(
     Raises:
         InvalidQuestion: a value is none, or there is no such edit.
     """
-    _bounded(text, agents, ())
+    bounded(text, agents, ())
     if access not in ("allowed", "blocked"):
         raise InvalidQuestion("access: write allowed or blocked")
     allow = access == "allowed"
@@ -207,6 +208,20 @@ def switch(
         return {"text": str(switches.written(wishes, _parsed(text, dialect)))}
     except InvalidSetting as error:
         raise InvalidQuestion(str(error)) from None
+
+
+def refused(text: str, agents: Sequence[str], pages: Sequence[str], dialect: str) -> list[dict[str, Any]]:
+    """For each agent, how many of these URLs it may not fetch, and the first of them, each with its line."""
+    robots = _parsed(text, dialect)
+    found = {agent: [url for url in pages if not robots.allowed(url, agent)] for agent in agents}
+    return [
+        {
+            "agent": agent,
+            "count": len(urls),
+            "urls": [{"url": url, "line": robots.deciding_line(url, agent)} for url in urls[:MAX_REFUSED_SHOWN]],
+        }
+        for agent, urls in found.items()
+    ]
 
 
 def _delay(robots: Robots, agent: str) -> float | None:
@@ -233,7 +248,8 @@ def _expectations(text: str) -> list[Expectation]:
     return found
 
 
-def _bounded(text: str, agents: Sequence[str], urls: Sequence[str]) -> None:
+def bounded(text: str, agents: Sequence[str], urls: Sequence[str]) -> None:
+    """Raise InvalidQuestion if a question is about too much."""
     if len(text) > MAX_ROBOTS_CHARACTERS:
         raise InvalidQuestion(f"the file is longer than {MAX_ROBOTS_CHARACTERS:,} characters")
     for name, given in (("agents", agents), ("URLs", urls)):

@@ -3,7 +3,6 @@
 import json
 import sys
 from collections.abc import Iterable
-from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 from typing import Any, Final
@@ -59,12 +58,11 @@ def check(
     targets: Iterable[str] = (*url, *(lines_in(urls).values() if urls is not None else ()))
     asking = None
     if sitemap:
-        from comity.cli.listed import MAX_SITEMAP_BYTES, listed_urls  # late: few ask for it
-        from comity.client import Client
+        from comity.cli.listed import urls_of_site  # late: few ask for it
+        from comity.client.sitemaps import sitemap_client
 
-        larger = replace(client, max_body=max(client.max_body, MAX_SITEMAP_BYTES))
-        asking = click.get_current_context().with_resource(Client(policies[0], larger))
-        targets = chain.from_iterable(listed_urls(asking, normalise(site_url(each) or each)) for each in url)
+        asking = click.get_current_context().with_resource(sitemap_client(policies[0], client))
+        targets = chain.from_iterable(urls_of_site(asking, normalise(site_url(each) or each)) for each in url)
     if as_csv:
         import csv  # late: few ask for a table
 

@@ -60,12 +60,47 @@ async function judge() {
   draw();
   results(answer.tests);
   $("url-count").textContent = question.urls.length || "";
-  $("sitemaps-title").hidden = !answer.sitemaps.length;
-  $("sitemaps").replaceChildren(...answer.sitemaps.map((url) => element("li", {}, plain(url))));
+  sitemaps(question, answer.sitemaps);
   const now = inQuestion();
   if (explained && (now.agent !== why.agent || now.url !== why.url)) explain();  // another one was chosen meanwhile
   else if (answer.why) reason(why, answer.why);
   else { $("why").replaceChildren(); editor.mark(null); }
+}
+
+let named = "", read = null;
+/** The sitemaps that the file names; what was read of them stays while they are the same, and says of which file it is. */
+function sitemaps({ text, agents, dialect }, found) {
+  if (read && (read.text !== text || read.dialect !== dialect || `${read.agents}` !== `${agents}`)) { read = null; $("sitemaps-said").textContent = "as of the file, or the agents, before the change"; }
+  if (named === JSON.stringify(found)) return;
+  named = JSON.stringify(found);
+  $("sitemaps-part").hidden = !found.length;
+  $("sitemaps-said").textContent = "";
+  $("read-sitemaps").textContent = "Which of their URLs may an agent not fetch?";
+  $("read-sitemaps").onclick = () => readSitemaps(found, []);
+  $("sitemaps").replaceChildren(...found.map((url) => element("li", {}, plain(url))));
+}
+
+async function readSitemaps(sitemaps, before) {
+  const text = editor.value, agents = lines("agents"), dialect = $("dialect").value, mine = named;
+  $("read-sitemaps").disabled = true;
+  $("sitemaps-said").textContent = "Reading them, as slowly as the site wants ...";
+  const found = await post("sitemaps", { text, agents, dialect, sitemaps, site: source.includes("://") ? source : "" });
+  $("read-sitemaps").disabled = false;
+  if (mine !== named) return;  // the file names others now
+  $("sitemaps-said").textContent = found.error ?? (found.left.length ? `${found.left.length} are left` : "All are read");
+  if (found.error) return;
+  read = { text, agents, dialect };
+  const rows = [...before, ...found.sitemaps.map(sitemapRow)];
+  $("read-sitemaps").textContent = found.left.length ? "Read further" : "Read them again";
+  $("read-sitemaps").onclick = () => found.left.length ? readSitemaps(found.left, rows) : readSitemaps(JSON.parse(named), []);
+  $("sitemaps").replaceChildren(...rows, ...found.left.map((url) => element("li", {}, plain(url))));
+}
+
+function sitemapRow({ url, problem, urls, indexed, elsewhere, refused }) {
+  const counted = [problem, ...Object.entries({ URLs: urls, "more sitemaps": indexed, "entries of other hosts": elsewhere }).map(([noun, count]) => count && `${count.toLocaleString("en")} ${noun}`)].filter(Boolean).join("; ");
+  return element("li", {}, element("span", { class: `tag ${problem ? "no" : "yes"}` }, problem ? "problem" : "read"), element("div", {}, plain(url), element("div", { class: "soft" }, plain(counted)),
+    ...refused.filter(({ count }) => count).map(({ agent, count, urls: first }) => element("details", {}, element("summary", {}, `${plain(agent)} may not fetch ${count.toLocaleString("en")} of them`),
+      element("ul", {}, ...first.map((each) => element("li", {}, plain(each.url), " ", each.line ? jump(each.line) : "")), ...(count > first.length ? [element("li", { class: "soft" }, `and ${(count - first.length).toLocaleString("en")} more`)] : []))))));
 }
 
 /** Whom and what the explanation is about: what was clicked, else the first of both. */
