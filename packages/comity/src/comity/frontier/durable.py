@@ -8,7 +8,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from comity.errors import InputError, StorageError, StorageFull
-from comity.files import sync_folder
+from comity.files import sync_folder, write_where_named
 
 LACKING = (errno.EMFILE, errno.ENFILE)  # no file descriptor is left
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
@@ -69,6 +69,12 @@ def writing_to(path: Path, hint: str = "") -> Iterator[None]:
         if error.errno in _FULL:
             raise no_room(path, "free some space, then run it again") from error
         raise StorageError(f"{path} cannot be written: {error.strerror or error}", hint=hint) from error
+
+
+def write_named(path: Path, data: bytes) -> None:
+    """Write a file that the caller names; a StorageError says that it cannot be written."""
+    with writing_to(path):
+        write_where_named(path, data)
 
 
 def disk_error(error: OSError, path: Path) -> StorageError:

@@ -9,8 +9,7 @@ from comity.cli.exits import Exit
 from comity.cli.options import FILE, JSON, PATH, command, option
 from comity.cli.terminal import count_noun, print_err, print_json, print_out
 from comity.errors import InvalidSetting
-from comity.files import write_where_named
-from comity.frontier.durable import writing_to
+from comity.frontier.durable import write_named
 from comity_robots.agent_table import PURPOSES, as_csv, known_agents, merged
 
 
@@ -31,8 +30,7 @@ def agents(purpose: str | None, refresh: Path | None, output: Path | None, as_js
         every = merged(before, read_agents(refresh))
     wanted = [each for each in every if purpose in (None, each.purpose)]
     if output is not None:
-        with writing_to(output):
-            write_where_named(output, as_csv(wanted).encode("utf-8"))
+        write_named(output, as_csv(wanted).encode("utf-8"))
         added, changed = len(every) - len(before), sum(each not in before for each in every)
         print_err(f"{count_noun(len(wanted), 'agent')} in {output}, {added} new, {changed - added} changed")
         print_err(f"to use this table: {VARIABLE}={output}")

@@ -30,8 +30,7 @@ from comity.cli.options import (
 )
 from comity.cli.terminal import count_noun, print_err, print_out
 from comity.errors import InvalidSetting
-from comity.files import write_where_named
-from comity.frontier.durable import writing_to
+from comity.frontier.durable import write_named
 from comity_pages._extras import need
 from comity_robots.agent_table import PURPOSES, asked_agents, names_for
 
@@ -227,6 +226,5 @@ def _time(text: str) -> float:
 
 
 def _write(path: Path, text: str) -> None:
-    with writing_to(path):
-        write_where_named(path, text.encode("utf-8"))
+    write_named(path, text.encode("utf-8"))
     print_err(f"report in {path}")

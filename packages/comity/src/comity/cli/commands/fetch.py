@@ -13,8 +13,7 @@ from comity.cli.input_files import read
 from comity.cli.options import ASKING, FILE, JSON, PATH, PRESET, PURPOSE, argument, command, loaded, option, refuse
 from comity.cli.terminal import error_line, safe
 from comity.errors import BadStatus, RobotsDisallowed, RobotsUnreachable
-from comity.files import write_where_named
-from comity.frontier.durable import writing_to
+from comity.frontier.durable import write_named
 from comity.http_rules import GONE, is_temporary
 
 if TYPE_CHECKING:
@@ -99,8 +98,7 @@ def fetch(
     walled = result.kind != "page" and not result.markdown
     text = json.dumps(result.to_dict(pieces, max_tokens), indent=2) + "\n" if as_json else result.markdown
     if output is not None:
-        with writing_to(output):
-            write_where_named(output, text.encode("utf-8", "surrogatepass"))
+        write_named(output, text.encode("utf-8", "surrogatepass"))
     elif as_json:
         click.echo(text, nl=False)
     elif selecting is not None:

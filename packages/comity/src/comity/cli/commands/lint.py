@@ -14,8 +14,7 @@ from comity.cli.options import JSON, READING, argument, command, completed, load
 from comity.cli.robots_files import Source, annotation, read_all
 from comity.cli.terminal import count_noun, error_line, print_err, print_json, print_out
 from comity.errors import ComityError, InputError, InvalidSetting, InvalidURL, RobotsUnreachable
-from comity.files import write_where_named
-from comity.frontier.durable import writing_to
+from comity.frontier.durable import write_named
 from comity_robots import Robots, parse
 from comity_robots.lint import CODES, SEVERITIES, Finding, collapsed, fixed
 
@@ -129,8 +128,7 @@ def _mended(source: Source, wanted: set[str], *, unsafe: bool) -> tuple[Source, 
         count += len({finding.line for finding in findings if _fixable(finding, unsafe)})
         robots = parse(body, robots.dialect)
     if robots.body != source.robots.body:
-        with writing_to(source.path):
-            write_where_named(source.path, robots.body)
+        write_named(source.path, robots.body)
     return Source(source.name, robots, source.path), count
 
 

@@ -12,8 +12,7 @@ from comity.cli.options import ALLOW_ADDRESS, CONFIG, DIALECT, PATH, combine, co
 from comity.cli.robots_files import read_all
 from comity.cli.terminal import count_noun, print_err
 from comity.errors import InvalidSetting
-from comity.files import write_where_named
-from comity.frontier.durable import writing_to
+from comity.frontier.durable import write_named
 from comity_robots import Diff, diff, parse
 from comity_robots.switches import SWITCHES, Wishes, expected, written
 
@@ -82,8 +81,7 @@ def write(
         sys.stdout.buffer.flush()
         return Exit.DONE
     for path, data in ((output, after.body), (tests, expected(wishes, after).encode())):
-        with writing_to(path):
-            write_where_named(path, data)
+        write_named(path, data)
     print_err(f"written: {output}; to test it: comity test {tests} --robots {output}")
     return Exit.DONE
 
