@@ -14,8 +14,8 @@ from comity import times
 from comity.crawler.output.reader import JsonLine, JsonObject, read_lines
 from comity.crawler.storage.crawl_output import OutputPart
 from comity.crawler.storage.open_crawl import open_output
+from comity.crawler.storage.orders import host_named
 from comity.errors import InputError, InvalidSetting
-from comity_pages import urls
 
 _KINDS: Final = ("request", "refusal", "copy")
 _BY: Final = {None: "which holds the rules", "allowed_implicit": "no rule of robots.txt matches"}
@@ -58,11 +58,6 @@ class Selection:
             and isinstance(at, float | int)
             and self.since <= times.to_milliseconds(at) < self.until
         )
-
-
-def host_named(text: str) -> str:
-    """The host that people mean by a name, a host with its port, or a URL of it."""
-    return urls.host(urls.normalise(text if "://" in text else f"http://{text}/"))
 
 
 def _moment(option: str, text: str, *, is_end: bool = False) -> float:
