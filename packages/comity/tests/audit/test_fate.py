@@ -12,7 +12,7 @@ from examples import first_of
 from sites import Site
 
 from comity import CrawlSettings
-from comity.audit import stored, stored_robots
+from comity.audit import evidence, stored
 from comity.audit.url_status import explain_url, explain_urls
 from comity.crawler.output.reader import CHECKED
 from comity.errors import InvalidSetting
@@ -76,7 +76,7 @@ def test_questions_about_several_urls_open_and_read_a_crawl_once(
     named = [shop.url(path) for path in ("/open/b", "/secret", "/never/met", "/nor/this", "/open/b")]
     alone = [explain_url(tmp_path, url) for url in named]
     read: list[str] = []
-    for module, name in ((stored, "read_back"), (stored_robots, "read_lines")):
+    for module, name in ((stored, "read_back"), (evidence, "read_lines")):
         counted = getattr(module, name)
         monkeypatch.setattr(module, name, lambda *a, f=counted, n=name, **k: (read.append(n), f(*a, **k))[1])
     assert explain_urls(tmp_path, named) == alone

@@ -1,18 +1,21 @@
 """The evidence: each decision made again from the robots.txt in the ledger.
 
-Each robots.txt must be known, and not too old, at the time of the request that cites it.
+Each robots.txt must be known, and not too old, at the time of the request that cites it. Also the robots.txt that a
+crawl read last of each site; whether the ledger was changed is for `comity prove` to see.
 """
 
 import base64
 import math
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
 
+from comity.audit.chain import misshapen
 from comity.audit.paces import TOLERANCE_SECONDS
-from comity.crawler.output.reader import JsonLine, JsonObject, load
+from comity.crawler.output.reader import JsonLine, JsonObject, load, read_lines
+from comity.crawler.storage.crawl_output import OutputPart
 from comity.digests import sha256_of
 from comity.errors import ComityError, InputError
 from comity.files import open_regular
@@ -239,6 +242,23 @@ def result_of(record: JsonObject, bodies: Bodies, policy: Policy) -> RobotsResul
         )
     since = record["unreachable_since"]
     return replace(result, unreachable_since=None if since is None else max(since, 0.0))
+
+
+def robots_files(
+    parts: Iterable[OutputPart], policy: Policy, origins: Collection[str] | None = None
+) -> Iterator[RobotsResult]:
+    """The last of each origin, in the order in which these were met; or of some origins. Parts that are not there are
+    passed over, and records that cannot be read."""
+    last: dict[str, JsonLine] = {}
+    bodies = Bodies()
+    for part in parts:
+        for line in read_lines(part.ledger, until=part.ledger_length) if part.absent is None else ():
+            if line.problem is None and line.record.get("kind") == "robots" and misshapen(line.record) is None:
+                bodies.add(line, part.ledger)
+                if origins is None or line.record["origin"] in origins:
+                    last[line.record["origin"]] = line
+    for line in last.values():
+        yield result_of(line.record, bodies, policy)
 
 
 def _cited(copies: list[_Copy], record: JsonObject) -> int | None:

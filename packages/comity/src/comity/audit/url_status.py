@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from comity import times
+from comity.audit.evidence import robots_files
 from comity.audit.stored import last_name, page_of, stored_in
-from comity.audit.stored_robots import robots_files
 from comity.crawler.crawl_settings import CrawlSettings
 from comity.crawler.finding.canonicalize import Canonicalizer
 from comity.crawler.finding.scope import Scope, stored_scope

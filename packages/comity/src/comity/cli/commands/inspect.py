@@ -90,7 +90,7 @@ def _practices(configuration: "Configuration", *, as_json: bool) -> Exit:
 
 def _learned(folders: Sequence[Path], store: str | None, *, as_json: bool) -> Exit:
     """Print the robots.txt that a crawl last read from each site."""
-    from comity.audit.stored_robots import robots_files
+    from comity.audit.evidence import robots_files
     from comity.crawler.storage.open_crawl import open_crawl
     from comity.policy import Policy
 
