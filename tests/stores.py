@@ -13,10 +13,8 @@ from comity.crawler.storage.store import CrawlStore
 from comity.crawler.storage.tables import make
 from comity.errors import StorageError
 from comity.frontier.postgresql import database
-from comity.frontier.postgresql.store import PostgresFrontier
-from comity.frontier.postgresql.view import PostgresView
-from comity.frontier.sqlite.store import Frontier
-from comity.frontier.sqlite.view import View
+from comity.frontier.postgresql.store import PostgresFrontier, PostgresView
+from comity.frontier.sqlite.store import Frontier, View
 
 _NUMBERS = itertools.count()
 SHARD = 0

@@ -17,7 +17,7 @@ from comity.crawler.run.fetcher import Fetcher
 from comity.crawler.run.hosts import FAR_SECONDS, Hosts
 from comity.crawler.run.scheduler import Scheduler
 from comity.crawler.storage.folder import FolderStorage
-from comity.frontier.sqlite.view import View
+from comity.frontier.sqlite.store import View
 from comity.frontier.values import Entry
 from comity.net import ClientSettings
 

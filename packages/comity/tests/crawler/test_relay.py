@@ -29,7 +29,7 @@ from comity.crawler.storage import orders
 from comity.crawler.storage.manifest import part
 from comity.crawler.storage.placement import ShardAssignment, shard_of
 from comity.errors import AddressBlocked, FetchError
-from comity.frontier.sqlite.view import View
+from comity.frontier.sqlite.store import View
 from comity.frontier.state_overlay import StateOverlay
 from comity.frontier.values import Message, Run
 from comity.net import ClientSettings, Session

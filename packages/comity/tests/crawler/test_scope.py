@@ -21,7 +21,7 @@ from comity.crawler.finding.scope import BREADTHS, GROWN, SCOPE, Scope
 from comity.crawler.run import commits
 from comity.crawler.run.admission import URLFilter
 from comity.domains import registrable
-from comity.frontier.sqlite.view import View
+from comity.frontier.sqlite.store import View
 from comity_pages import urls
 
 QUICK = Policy(min_interval=0, allow_addresses=("127.0.0.0/8",))

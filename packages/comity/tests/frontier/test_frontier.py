@@ -32,15 +32,12 @@ from stores import Held, PostgresStore, SqliteStore
 
 from comity.errors import StorageError
 from comity.frontier.postgresql.database import address
-from comity.frontier.postgresql.store import PostgresFrontier
-from comity.frontier.postgresql.view import PostgresView
+from comity.frontier.postgresql.store import PostgresFrontier, PostgresView
 from comity.frontier.rules import DurableFrontier
 from comity.frontier.sqlite import seen
 from comity.frontier.sqlite import store as store_module
-from comity.frontier.sqlite import view as view_module
 from comity.frontier.sqlite.database import open_for_reading
-from comity.frontier.sqlite.store import Frontier
-from comity.frontier.sqlite.view import View
+from comity.frontier.sqlite.store import Frontier, View
 from comity.frontier.values import Batch, Entry, EntryKind, Found, LeaseLost, Message, State, Visit
 
 Store = SqliteStore | PostgresStore | MemoryStore
@@ -333,7 +330,7 @@ def test_to_open_a_view_costs_the_same_however_many_hosts_were_met(
         nonlocal work
         work += 1
 
-    monkeypatch.setattr(view_module, "open_for_reading", counted)
+    monkeypatch.setattr(store_module, "open_for_reading", counted)
     costs = []
     for hosts in (range(10), range(10, 3_000)):
         commit(in_sqlite, Batch(found=[found("", f"h{number}.example") for number in hosts]), nothing)

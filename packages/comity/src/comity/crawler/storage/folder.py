@@ -27,8 +27,7 @@ from comity.frontier.committed import FrontierView
 from comity.frontier.durable import no_crawl, translate_os_errors
 from comity.frontier.rules import DurableFrontier
 from comity.frontier.sqlite import database
-from comity.frontier.sqlite.store import Frontier, pending
-from comity.frontier.sqlite.view import View
+from comity.frontier.sqlite.store import Frontier, View, pending
 from comity.frontier.values import Run, State
 from comity.net import Clock
 

@@ -27,7 +27,7 @@ from comity.frontier.durable import no_crawl
 from comity.frontier.messages import TAKEN, Parcel
 from comity.frontier.postgresql.database import Address, address, connect, cutting_off, is_made, translate_errors
 from comity.frontier.postgresql.dialect import PostgresDialect
-from comity.frontier.postgresql.view import PostgresView
+from comity.frontier.postgresql.store import PostgresView
 from comity.frontier.rules import start_refresh
 from comity.frontier.tables import ChangedTables
 from comity.frontier.values import Run

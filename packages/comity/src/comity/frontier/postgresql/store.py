@@ -12,12 +12,15 @@ from concurrent.futures import Executor
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, suppress
 from typing import Any
 
+from comity.files import closed_on_error
+from comity.frontier.committed import FrontierView
+from comity.frontier.durable import no_crawl
 from comity.frontier.messages import AT_ONCE, TAKEN, Parcel
-from comity.frontier.postgresql.database import Address, connect, cut_off, translate_errors
+from comity.frontier.postgresql.database import Address, connect, cut_off, is_made, translate_errors
 from comity.frontier.postgresql.dialect import LastCommit, PostgresDialect
 from comity.frontier.postgresql.seen import Fingerprints
 from comity.frontier.rules import DurableFrontier
-from comity.frontier.tables import ChangedTables, Tables
+from comity.frontier.tables import ChangedTables, Tables, one_instant
 from comity.frontier.values import LeaseLost
 
 
@@ -114,6 +117,20 @@ class PostgresFrontier(DurableFrontier):
         """Have nothing wait for the database any longer: from any thread. What is under way raises Unreachable."""
         cut_off(self._db)
         self._last_commit.abandon()
+
+
+class PostgresView(FrontierView):
+    """One shard of a crawl, for who reads it; an InputError where there is no such crawl."""
+
+    def __init__(self, where: Address, shard: int) -> None:
+        with translate_errors(where):
+            db = connect(where)
+            with closed_on_error(db):
+                if not is_made(db, where):
+                    raise no_crawl(where, "name the URL given to comity crawl --store")
+            dialect = PostgresDialect(db, where, shard)
+            begin = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+            super().__init__(Tables(dialect), one_instant(db, dialect, begin))
 
 
 class ShardParcels:

@@ -6,14 +6,24 @@ import sqlite3
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, nullcontext
 from pathlib import Path
-from typing import Final
+from typing import Final, Self
 
+from comity.files import closed_on_error
+from comity.frontier.committed import FrontierView
+from comity.frontier.durable import no_crawl
 from comity.frontier.messages import AT_ONCE, TAKEN, Parcel, numbers
 from comity.frontier.rules import DurableFrontier
-from comity.frontier.sqlite.database import lock, open_for_reading, open_for_writing, transaction, translate_errors
+from comity.frontier.sqlite.database import (
+    begun,
+    lock,
+    open_for_reading,
+    open_for_writing,
+    transaction,
+    translate_errors,
+)
 from comity.frontier.sqlite.dialect import SqliteDialect
 from comity.frontier.sqlite.seen import Seen
-from comity.frontier.tables import ChangedTables, Tables
+from comity.frontier.tables import ChangedTables, Tables, one_instant
 
 _PARCELS: Final = "SELECT id, shard, messages FROM parcel WHERE id > ? AND shard = ? ORDER BY id LIMIT ?"
 _KEY: Final = "fingerprint_key"
@@ -60,7 +70,7 @@ class SqliteStore(ChangedTables):
 
 class Frontier(DurableFrontier):
     """Opens, or makes, the frontier of a crawl folder: the database at `path`, and beside it under its name the lock
-    and the folder of fingerprints. One process at a time writes; others may read (view.py)."""
+    and the folder of fingerprints. One process at a time writes; others may read."""
 
     def __init__(self, path: Path) -> None:
         with ExitStack() as stack:
@@ -71,6 +81,32 @@ class Frontier(DurableFrontier):
             store = SqliteStore(db, path)
             stack.enter_context(closing(store.seen))
             super().__init__(store, Tables(SqliteDialect(reader, path)), stack)
+
+
+class View(FrontierView):
+    """The frontier of a crawl folder, for who reads it; an InputError where there is none."""
+
+    def __init__(self, path: Path, db: sqlite3.Connection | None = None) -> None:
+        """`db`: where it is open already."""
+        if not path.exists():
+            raise no_crawl(path.parent)
+        with translate_errors(path):
+            db = db or open_for_reading(path)
+            dialect = SqliteDialect(db, path)
+            super().__init__(Tables(dialect), one_instant(db, dialect, "BEGIN"))
+
+    @classmethod
+    def begun(cls, path: Path) -> Self | None:
+        """The same; None where no crawl has begun in it."""
+        if not path.exists():
+            return None
+        with translate_errors(path):
+            db = open_for_reading(path)
+            with closed_on_error(db):
+                if begun(db):
+                    return cls(path, db)
+            db.close()
+        return None
 
 
 class FolderMailboxes:
