@@ -131,7 +131,8 @@ def shard_of_crawl(
 ) -> Shard:
     """One shard as a worker of a crawl in a folder makes it."""
     job = Job(folder, "worker", manifest, QUICK, CrawlSettings(**settings), ClientSettings(), orders=orders)
-    return Shard(job, place, 1, FolderStorage(folder / f"shard-{place.number:03}", Orders(folder, orders)))
+    storage = FolderStorage(folder / f"shard-{place.number:03}", Orders(folder, orders))
+    return Shard(job, place, 1, storage, [], lambda: None)
 
 
 @pytest.mark.long

@@ -8,7 +8,7 @@ above is gone: then nobody says any more who has which shard.
 import asyncio
 import secrets
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Collection, Mapping
+from collections.abc import AsyncIterator, Collection, Mapping
 from contextlib import asynccontextmanager, closing
 from dataclasses import replace
 from functools import partial
@@ -22,7 +22,6 @@ from comity.crawler.cluster.worker_process import WorkerProcess
 from comity.crawler.crawl_settings import CrawlSettings
 from comity.crawler.finding.limits import Spent
 from comity.crawler.observe.snapshot import ShardState, ShardStatus
-from comity.crawler.run.scheduler import Scheduler
 from comity.crawler.storage.board import BoardInMemory, Heartbeat, HeartbeatReply, urls_left
 from comity.crawler.storage.crawl_output import (
     ENDED,
@@ -199,11 +198,9 @@ class ShardsInFolder:
         self._send("round", asked)
         return await reply
 
-    def begin(self, number: int, token: int, siblings: list[Scheduler], sent: Callable[[], None]) -> Shard:
+    def storage(self, number: int, token: int) -> FolderStorage:
         self._anchor.check()
-        job = self._job
-        storage = FolderStorage(job.folder / part(number), Orders(job.folder, job.orders))
-        return Shard(job, job.manifest.assignment(number), token, storage, siblings=siblings, on_sent=sent)
+        return FolderStorage(self._job.folder / part(number), Orders(self._job.folder, self._job.orders))
 
     def forget(self, number: int) -> None:
         """It stays ours until this process ends, as it then does."""

@@ -26,7 +26,6 @@ from comity.crawler.finding.limits import Spent
 from comity.crawler.observe.snapshot import ShardState, ShardStatus
 from comity.crawler.run import recrawl
 from comity.crawler.run.relay import ORDER_GRACE_SECONDS
-from comity.crawler.run.scheduler import Scheduler
 from comity.crawler.storage.board import Board, BoardState, Heartbeat, HeartbeatReply, urls_left
 from comity.crawler.storage.crawl_output import FINISHED
 from comity.crawler.storage.leased_storage import LeasedStorage
@@ -358,7 +357,9 @@ class ShardsInStore:
             for number, token in answer.taken:
                 clock = await self._in_thread(StoreClock.of, self._store)
                 self._storages = {lease: storage for lease, storage in self._storages.items() if lease[0] != number}
-                self._storages[number, token] = self._storage(number, token, clock)
+                folder, lease = self._job.folder / part_of(number, token), (number, token)
+                kept = self._leases, clock, self._journal_writer, self._orders
+                self._storages[lease] = LeasedStorage(folder, self._job.manifest, lease, *kept)
             orders: list[tuple[int, Order]] = await self._in_thread(self._store.orders.since, self._order)
         except (Unreachable, LeaseLost):
             self._board.forget()
@@ -372,16 +373,10 @@ class ShardsInStore:
             self._orders.append(order)  # which all shards read
         return answer
 
-    def _storage(self, number: int, token: int, clock: StoreClock) -> LeasedStorage:
-        job, lease = self._job, (number, token)
-        folder = job.folder / part_of(number, token)
-        return LeasedStorage(folder, job.manifest, lease, self._leases, clock, self._journal_writer, self._orders)
-
-    def begin(self, number: int, token: int, siblings: list[Scheduler], sent: Callable[[], None]) -> Shard:
+    def storage(self, number: int, token: int) -> LeasedStorage:
         if self._keeper.ident is None:
             self._keeper.start()
-        job, storage = self._job, self._storages[number, token]
-        return Shard(job, job.manifest.assignment(number), token, storage, siblings=siblings, on_sent=sent)
+        return self._storages[number, token]
 
     def forget(self, number: int) -> None:
         self._leases.forget(number)

@@ -21,6 +21,7 @@ from comity.crawler.cluster.shard import Shard
 from comity.crawler.observe.snapshot import ShardState
 from comity.crawler.run.scheduler import Scheduler
 from comity.crawler.storage.board import Heartbeat, HeartbeatReply, needs_quota, releases_quota
+from comity.crawler.storage.crawl import RunStorage
 from comity.errors import ComityError, StorageError
 from comity.frontier.messages import MailboxReader
 from comity.frontier.values import LeaseLost, Unreachable
@@ -47,8 +48,8 @@ class Shards(Protocol):
     async def round(self, asked: Heartbeat) -> HeartbeatReply:
         """Say and ask; LeaseLost where a shard is not ours any more."""
 
-    def begin(self, number: int, token: int, siblings: list[Scheduler], sent: Callable[[], None]) -> Shard:
-        """A shard that was taken, to be run."""
+    def storage(self, number: int, token: int) -> RunStorage:
+        """What a shard that was taken keeps, for who runs it."""
 
     def forget(self, number: int) -> None:
         """A shard is ours no more: it is taken again, by whomever, as after a crash."""
@@ -236,7 +237,8 @@ class Member:
     # Shards
 
     def _begin(self, number: int, token: int) -> None:
-        shard = self._shards.begin(number, token, self._siblings, self.wake)
+        assignment, storage = self._job.manifest.assignment(number), self._shards.storage(number, token)
+        shard = Shard(self._job, assignment, token, storage, self._siblings, self.wake)
         if self._job.settings.max_pages is not None:
             shard.control.grant(0)  # until the board says how many
         if self._ending:

@@ -37,7 +37,7 @@ class Shard:
 
     Args:
         siblings: the schedulers of this process's shards, which share the requests there may be at once.
-        on_sent: told when something for other shards was committed.
+        sent: told when something for other shards was committed.
     """
 
     def __init__(
@@ -46,16 +46,15 @@ class Shard:
         assignment: ShardAssignment,
         token: int,
         storage: RunStorage,
-        *,
-        siblings: list[Scheduler] | None = None,
-        on_sent: Callable[[], None] = lambda: None,
+        siblings: list[Scheduler],
+        sent: Callable[[], None],
     ) -> None:
         manifest, webhook = job.manifest, job.settings.webhook
         self.assignment = assignment
         self.token = token
         self.is_ours = storage.is_ours
         self._clock = storage.clock
-        self._on_sent = on_sent
+        self._sent = sent
         self._webhook = None if webhook is None else Webhook(webhook, job.policy)
         self.crawl = LocalCrawl(
             RunConfig(
@@ -67,8 +66,8 @@ class Shard:
                 plugins=Plugins(None, manifest.expander),
                 sink=manifest.sink,
                 begins_refresh=manifest.refresh > storage.config().refresh,
-                assignment=assignment,
-                siblings=[] if siblings is None else siblings,
+                assignment=self.assignment,
+                siblings=siblings,
             )
         )
         self.control = self.crawl.control
@@ -76,7 +75,7 @@ class Shard:
     async def run(self) -> None:
         """Work it to its end. The webhook is told of hosts alone: of the crawl's end the process above tells it."""
         hook = self._webhook
-        listeners = Listeners(records=[] if hook is None else [hook.record], sent=self._on_sent)
+        listeners = Listeners(records=[] if hook is None else [hook.record], sent=self._sent)
         with nullcontext() if hook is None else closing(hook):
             await self.crawl.run(listeners)
 
