@@ -9,8 +9,12 @@ from comity_robots.agent_table import AgentTable, known_agent, table
 from comity_robots.agents import PLACEHOLDER, TOKEN, ascii_lower, strip_browser_prefix
 from comity_robots.lines import Line
 from comity_robots.lint.findings import CODES, Finding
-from comity_robots.usage.policy_tokens import DRAFT, is_policy_token
 
+_DRAFT: Final = "draft-kelley-aipref-training-preference-signal-00"
+"""Of 2026-10-30, whose abstract speaks of ordinary groups keyed by a token for a purpose in the User-agent line. Which
+tokens there are, and what a group means to whom, is in its body, which could not be had; one secondary source writes
+`__usage_ai-training`. Until it is read such a group changes no answer."""
+_POLICY_TOKEN: Final = "__"  # what a User-agent value begins with that is written as one, and is no crawler's name
 # The names that crawlers go by, and what people call their operators or products, without marks.
 _CALLED: Final = (
     ("GPTBot (training), OAI-SearchBot (search) or ChatGPT-User (fetches for a user)", "chatgpt gpt openai"),
@@ -67,8 +71,8 @@ def _is_known(name: str) -> bool:
 def about_name(line: Line) -> Finding | None:
     """The finding about a User-agent line, if there is one: the first that explains most."""
     number, value = line.number, line.value
-    if is_policy_token(value):
-        message = f"{value!r} is a policy token ({DRAFT}): comity does not read it yet"
+    if value.startswith(_POLICY_TOKEN):
+        message = f"{value!r} is a policy token ({_DRAFT}): comity does not read it yet"
         hint = "keep it for those who do; write Content-Usage: train-ai=n too if all are to know"
         return Finding(number, "agent-policy-token", message, hint)
     if not value:

@@ -15,7 +15,7 @@ from comity_pages.signals.sitemaps.entries import SitemapKind as SitemapKind
 from comity_pages.signals.sitemaps.entries import SitemapRef as SitemapRef
 from comity_pages.signals.sitemaps.entries import SitemapUrl as SitemapUrl
 from comity_pages.signals.sitemaps.entries import Video as Video
+from comity_pages.signals.sitemaps.entries import in_scope as in_scope
+from comity_pages.signals.sitemaps.entries import may_be_sitemap as may_be_sitemap
 from comity_pages.signals.sitemaps.reader import SitemapReader as SitemapReader
 from comity_pages.signals.sitemaps.reader import read as read
-from comity_pages.signals.sitemaps.scope import in_scope as in_scope
-from comity_pages.signals.sitemaps.scope import may_be_sitemap as may_be_sitemap

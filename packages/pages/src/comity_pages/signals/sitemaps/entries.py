@@ -1,12 +1,15 @@
 """The values that reading a sitemap gives. Text is as the site wrote it, entities decoded and ends stripped.
 
-No URL here has been normalised or checked; a relative or hostile one is passed on as it stands.
+No URL here has been normalised or checked; a relative or hostile one is passed on as it stands. Also which URLs a
+sitemap may speak for: out of scope its word about a URL counts nothing, and in scope it is no permission to fetch.
 """
 
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
+from comity_pages import urls
+from comity_pages.errors import InvalidURL
 from comity_pages.signals.sitemaps.dates import Precision
 
 SitemapKind = Literal["urlset", "sitemapindex", "rss", "atom", "text", "unknown"]
@@ -122,3 +125,37 @@ class Limits:
     loc: int = 8192
     extras: int = 1000
     gap: int = 1024 * 1024
+
+
+def in_scope(entry_url: str, sitemap_url: str, named_by: str | None = None) -> bool:
+    """Whether `sitemap_url` may list `entry_url` (sitemaps.org, "Sitemap file location", "Sitemaps & Cross Submits").
+
+    A sitemap named in a host's robots.txt may list every URL of that host, wherever it is served. Any sitemap may
+    list URLs of its host and port in its directory and below, over http or https. The same holds for the
+    sitemaps that an index lists.
+
+    Args:
+        entry_url: absolute http or https URL from the sitemap; anything else is out of scope.
+        sitemap_url: where the sitemap was really served, after redirects.
+        named_by: the host whose robots.txt names the sitemap, or names the index that led to it (`example.com`; its
+            port does not matter; a URL of that host does as well); None where no robots.txt does.
+    """
+    try:
+        entry = urls.normalise(entry_url)
+        own = urls.normalise(sitemap_url)
+        if named_by and urls.host(named_by if "://" in named_by else f"http://{named_by}/") == urls.host(entry):
+            return True
+    except InvalidURL:
+        return False
+    directory = own.partition("?")[0].rpartition("/")[0] + "/"
+    return _without_scheme(entry).startswith(_without_scheme(directory))
+
+
+def _without_scheme(url: str) -> str:
+    return url.partition("://")[2]
+
+
+def may_be_sitemap(url: str | None) -> bool:
+    """Whether a URL looks like a sitemap's, where nothing says that it is one."""
+    path = (url or "").partition("?")[0].lower()
+    return "sitemap" in path or path.endswith((".xml", ".xml.gz"))
