@@ -6,8 +6,7 @@ from comity_robots._lazy import lazy_exports
 
 if TYPE_CHECKING:
     from comity.client.async_client import AsyncClient
-    from comity.client.blocking_client import Client
-    from comity.client.shared import check, fetch
+    from comity.client.blocking_client import Client, check, fetch
 
 __all__ = ["AsyncClient", "Client", "check", "fetch"]
 
@@ -15,7 +14,6 @@ __getattr__ = lazy_exports(
     __name__,
     {
         "comity.client.async_client": "AsyncClient",
-        "comity.client.blocking_client": "Client",
-        "comity.client.shared": "check fetch",
+        "comity.client.blocking_client": "Client check fetch",
     },
 )

@@ -1,14 +1,19 @@
 """Client: what AsyncClient does, as plain calls for programs without an event loop.
 
 It runs an AsyncClient on an event loop in one background thread, so there is one stack and one behaviour.
+
+`check` and `fetch` ask one question and get one page, without a client to open and close. Each process has one for each
+policy that is asked with, so that calls one after the other keep a host's pace and read its robots.txt once. They end
+with the interpreter.
 """
 
+import os
 import threading
 import weakref
 from collections.abc import AsyncIterator, Callable, Coroutine, Generator, Iterable, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, contextmanager
-from functools import partial
-from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeVar
+from functools import lru_cache, partial
+from typing import TYPE_CHECKING, Any, Final, ParamSpec, Self, TypeVar
 
 from comity.client.async_client import Answered, AsyncClient, Progress
 from comity.client.background import Background
@@ -25,6 +30,7 @@ if TYPE_CHECKING:
     from comity.retrieve import Chooser, Extractor, Fetcher, Retrieved
     from comity_pages.signals.llms import Strategy
 
+MAX_CLIENTS: Final = 16  # for as many policies; of more, those used longest ago are made anew
 P = ParamSpec("P")
 T = TypeVar("T")
 
@@ -283,3 +289,35 @@ class _Chunks:
 
 async def _entered(opening: AbstractAsyncContextManager[T]) -> T:
     return await opening.__aenter__()
+
+
+def check(url: str, policy: Policy | None = None, **fields: Any) -> Decision:
+    """Decide about a URL without fetching it; robots.txt is fetched if need be.
+
+    Args:
+        policy, fields: as of `Client`: `comity.check(url, agent="MyBot/1.0")`.
+
+    Raises:
+        InvalidURL, Postponed
+    """
+    return _client(policy, fields).check(url)
+
+
+def fetch(url: str, policy: Policy | None = None, **fields: Any) -> "Retrieved":
+    """Return the page for a reader that is a program, as `Client.retrieve` and the command `comity fetch` do: its
+    Markdown is `.markdown`.
+
+    Args:
+        policy, fields: as of `Client`: `comity.fetch(url, agent="MyBot/1.0")`.
+    """
+    return _client(policy, fields).retrieve(url)
+
+
+def _client(policy: Policy | None, fields: dict[str, Any]) -> Client:
+    asked_with = Client(policy, **fields).policy  # refuses, in words, what no policy has; it does not open
+    return _of(asked_with, os.getpid())  # what a parent process has open is not its child's
+
+
+@lru_cache(MAX_CLIENTS)
+def _of(policy: Policy, _process: int) -> Client:
+    return Client(policy)
