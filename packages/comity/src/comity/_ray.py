@@ -109,11 +109,7 @@ def _apart(ray: Any) -> Any:
 
 
 def _look_for(address: str) -> None:
-    """Ray waits minutes for an address where nothing is.
-
-    Raises:
-        EngineFailed: nothing listens there.
-    """
+    """Ray waits minutes for an address where nothing is. Raises EngineFailed: nothing listens there."""
     host, colon, port = address.removeprefix("ray://").rstrip("/").rpartition(":")
     if not colon or not port.isdecimal():
         return  # such as `auto`: Ray knows

@@ -42,11 +42,7 @@ def host_of(authority: str) -> str:
 
 
 def parse_listen_address(text: str) -> tuple[str | None, int]:
-    """Address, None where there is none, and port of `[ADDRESS:]PORT`.
-
-    Raises:
-        ValueError: it is none.
-    """
+    """Address, None where there is none, and port of `[ADDRESS:]PORT`. Raises ValueError: it is none."""
     address, colon, port = text.rpartition(":")
     if not (port.isascii() and port.isdigit() and int(port) <= 65535):
         raise ValueError(f"{text!r} is not [ADDRESS:]PORT")
@@ -54,11 +50,7 @@ def parse_listen_address(text: str) -> tuple[str | None, int]:
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """Return a socket that listens at an address.
-
-    Raises:
-        InvalidSetting: the address cannot be used.
-    """
+    """Return a socket that listens at an address. Raises InvalidSetting: the address cannot be used."""
     bare = host.strip("[]")
     try:
         return socket.create_server((bare, port), family=socket.AF_INET6 if ":" in bare else socket.AF_INET)

@@ -327,11 +327,7 @@ def _from_file(path: Path, job: dict[str, Any] | None = None) -> dict[str, Setti
 
 
 def _resolve_aliases(values: Mapping[str, Any], where: str) -> dict[str, Any]:
-    """Values by the names that settings have here.
-
-    Raises:
-        InvalidSetting: one is given under both of its names.
-    """
+    """Values by the names that settings have here. Raises InvalidSetting: one is given under both of its names."""
     for alias, name in ALIASES.items():
         if alias in values and name in values:
             raise InvalidSetting(f"{where}: {alias} and {name} are two names of one setting", hint="leave one out")

@@ -53,11 +53,7 @@ def available() -> bool:
 
 
 def read(body: bytes, url: str) -> PdfText:
-    """The text of a PDF.
-
-    Raises:
-        ExtractionFailed: it is encrypted, damaged, or takes more than the bounds.
-    """
+    """The text of a PDF. Raises ExtractionFailed: it is encrypted, damaged, or takes more than the bounds."""
     try:
         answer = read_alone(_answer, body)
     except ExtractionFailed as error:

@@ -104,11 +104,7 @@ class _Process:
         self._process.kill()
 
     def answer(self, said: bytes | None) -> Any:
-        """
-        Raises:
-            ExtractionFailed: there is none.
-            ComityError: the function raised it.
-        """
+        """Raises ExtractionFailed: there is none. ComityError: the function raised it."""
         if said is None:
             why = f"could not be read in {MAX_SECONDS} s" if self._late else "ended the process that read it"
             raise ExtractionFailed(f"what the site wrote {why}")

@@ -78,11 +78,7 @@ def rule_line(allow: bool, pattern: str) -> str:
 
 
 def agent_line(agent: str) -> str:
-    """A User-agent line without its end.
-
-    Raises:
-        InvalidSetting: it is empty or would be read as something else.
-    """
+    """A User-agent line without its end. Raises InvalidSetting: it is empty or would be read as something else."""
     if not agent.strip() or agent != agent.strip() or _breaks(agent) or "/" in agent:
         raise InvalidSetting(f"agent: {agent!r} is not a product token; write for example 'MyBot' or '*'")
     return f"User-agent: {agent}"
@@ -244,11 +240,7 @@ def joined(robots: Robots, lines: Sequence[str]) -> Robots:
 
 
 def _whole(robots: Robots) -> Robots:
-    """A file of which all is read.
-
-    Raises:
-        InvalidSetting: what is read of it would end before it does.
-    """
+    """A file of which all is read. Raises InvalidSetting: what is read of it would end before it does."""
     if robots.truncated:
         raise InvalidSetting(
             f"robots: the file has {len(robots.body):,} bytes, of which {robots.max_bytes:,} are read",

@@ -43,21 +43,13 @@ class Expectation:
     allowed: bool
 
     def answer(self, robots: Robots, url: str) -> tuple[bool, Rule | None, str]:
-        """The verdict, the rule that decides and one sentence; `url` is what `path` stands for.
-
-        Raises:
-            InvalidURL
-        """
+        """The verdict, the rule that decides and one sentence; `url` is what `path` stands for. Raises InvalidURL."""
         allowed, rule, _, why = robots.decide_with_reason(url, NOBODY if self.agent == "*" else self.agent)
         return allowed, rule, why.replace(NOBODY, "everybody")
 
 
 def read(text: str) -> Iterator[Expectation]:
-    """The expectations of a text, line by line.
-
-    Raises:
-        NoExpectation: a line is none.
-    """
+    """The expectations of a text, line by line. Raises NoExpectation: a line is none."""
     for number, line in enumerate(text.split("\n"), 1):
         for part in re.split(r";(?:\s|\Z)", _COMMENT.sub("", line)):
             words = part.split()

@@ -19,11 +19,7 @@ MAX_ORIGINS_AT_ONCE: Final = 32  # origins
 
 
 def origins_in(given: list[Path], column: str, rows: int) -> list[str]:
-    """The origins of the URLs in files, each once; what is no URL has none.
-
-    Args:
-        rows: read at a time.
-    """
+    """The origins of the URLs in files, each once; what is no URL has none. `rows`: read at a time."""
     found: dict[str, None] = {}
     for batch in sources.batches(given, column, rows):
         for text in batch.to_pylist():

@@ -21,11 +21,7 @@ MAX_WAITING_TASKS: Final = 64
 
 
 def locally(judge: part_files.Judge, pieces: Iterable[Piece], column: str, rows: int, folder: Path) -> Judging:
-    """Judge pieces in this process.
-
-    Raises:
-        InputError: a file cannot be read.
-    """
+    """Judge pieces in this process. Raises InputError: a file cannot be read."""
     for number, piece in enumerate(pieces):
         yield from _judged(judge, piece, number, column, rows, folder)
 

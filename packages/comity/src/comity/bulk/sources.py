@@ -34,11 +34,7 @@ _SCHEMA: Final = pa.schema(
 
 
 def files(given: str, kinds: tuple[str, ...] = KINDS) -> list[Path]:
-    """The files that a path, a folder or a glob stands for.
-
-    Raises:
-        InputError: there are none.
-    """
+    """The files that a path, a folder or a glob stands for. Raises InputError: there are none."""
     path = Path(given)
     if path.is_dir():
         found = sorted(each for each in path.rglob("*") if each.is_file() and each.suffix.lower() in kinds)

@@ -80,11 +80,7 @@ async def _send(request: web.BaseRequest, answer: ServedAnswer) -> web.StreamRes
 
 @contextmanager
 def serve(port: int = 0) -> Iterator[DemoSite]:
-    """Run the demo site in a thread of its own while the context lasts.
-
-    Raises:
-        OSError: the port is taken.
-    """
+    """Run the demo site in a thread of its own while the context lasts. Raises OSError: the port is taken."""
     site = DemoSite()
     loop = asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_forever, name="comity-demo", daemon=True)

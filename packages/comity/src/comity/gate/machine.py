@@ -84,11 +84,7 @@ class Gate:
     # Questions
 
     def ask(self, url: str, now: float) -> Step:
-        """Return the next step towards fetching a URL.
-
-        Raises:
-            InvalidURL: it is not an absolute http or https URL.
-        """
+        """Return the next step towards fetching a URL. Raises InvalidURL: it is not an absolute http or https URL."""
         if len(self.throttles.all) >= self._sweep_at:
             self.sweep(now)
         candidate = _Candidate(url, now)

@@ -19,10 +19,7 @@ class Practice:
 
 
 def practices(policy: Policy, settings: ClientSettings) -> list[Practice]:
-    """
-    Raises:
-        InvalidSetting: the identity of the settings cannot be read.
-    """
+    """Raises InvalidSetting: the identity of the settings cannot be read."""
     identity = None if settings.identity is None else load(Path(settings.identity))
     named = re.search(r"https?://", policy.agent) is not None
     respects, delays = policy.mode == "respect", "crawl-delay" in policy.honour

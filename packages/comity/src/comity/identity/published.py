@@ -66,11 +66,7 @@ def rotate(folder: Path, now: float) -> Identity:
 
 
 def publish(folder: Path, identity: Identity, now: float) -> list[Path]:
-    """Write the files to publish; gives their paths.
-
-    Raises:
-        OSError
-    """
+    """Write the files to publish; gives their paths. Raises OSError."""
     public = folder / "public"
     written = []
     for path, text in documents(identity, now).items():
@@ -159,10 +155,7 @@ def _contact(identity: Identity) -> str:
 
 
 def _checked(identity: Identity) -> Identity:
-    """
-    Raises:
-        InvalidSetting: what the bot says of itself cannot be published.
-    """
+    """Raises InvalidSetting: what the bot says of itself cannot be published."""
     if product_token(identity.name) != identity.name or not identity.name.isascii() or " " in identity.name:
         raise InvalidSetting(
             f"--name: {identity.name!r} is not a product token", hint="letters, digits, - and _, such as ExampleBot"

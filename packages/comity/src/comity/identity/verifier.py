@@ -267,11 +267,7 @@ def _at(signature: Signed | Refused, now: float) -> Signed | Refused:
 
 
 def directory_of(response: Response) -> dict[str, PublicKey]:
-    """Return the keys of a directory at its well-known place.
-
-    Raises:
-        ValueError: the answer is not a directory.
-    """
+    """Return the keys of a directory at its well-known place. Raises ValueError: the answer is not a directory."""
     from comity.identity.published import DIRECTORY_TYPE
 
     given = _json_of(response)

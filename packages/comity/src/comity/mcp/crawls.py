@@ -86,11 +86,7 @@ class CrawlTask:
 
 
 class Crawls:
-    """The crawls of one server. To each host, all of them and its tools keep one pace.
-
-    Args:
-        client: the tools' client.
-    """
+    """The crawls of one server. To each host, all of them and its tools keep one pace. `client`: the tools' client."""
 
     def __init__(
         self, client: AsyncClient, settings: ClientSettings, limits: CrawlLimits, folder: Path, store: Store
@@ -114,12 +110,7 @@ class Crawls:
         return f"May the crawl of {', '.join(hosts)} take up to {' and '.join(beyond)}?"
 
     async def start(self, start_urls: list[str], settings: CrawlSettings) -> CrawlTask:
-        """Begin a crawl.
-
-        Raises:
-            InvalidURL
-            ToolFailure: there are enough crawls, or the site is being crawled.
-        """
+        """Begin a crawl. Raises InvalidURL, or ToolFailure: there are enough crawls, or the site is crawled already."""
         self._forget_old()
         seeds = [urls.normalise(url) for url in start_urls]
         running = [each for each in self._crawls.values() if each.ended is None]
@@ -148,11 +139,7 @@ class Crawls:
         return crawl
 
     def find(self, handle: str) -> CrawlTask:
-        """The crawl of a handle.
-
-        Raises:
-            ToolFailure: there is none, or not any more.
-        """
+        """The crawl of a handle. Raises ToolFailure: there is none, or not any more."""
         self._forget_old()
         crawl = self._crawls.get(handle)
         if crawl is None:

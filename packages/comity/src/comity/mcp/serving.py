@@ -20,11 +20,7 @@ _EXPOSED: Final = ("Mcp-Session-Id", "MCP-Protocol-Version", "WWW-Authenticate")
 
 
 def over_stdio(service: "Service") -> None:
-    """Serve one client until it closes our standard input.
-
-    Raises:
-        InputError: it cannot be read.
-    """
+    """Serve one client until it closes our standard input. Raises InputError: it cannot be read."""
     from comity.mcp.server import build
 
     try:

@@ -167,11 +167,7 @@ class Decoder:
         return bytes(body) if len(body) == size else None
 
     def close(self) -> None:
-        """Check that the body came to its end.
-
-        Raises:
-            FetchError: it did not.
-        """
+        """Check that the body came to its end. Raises FetchError: it did not."""
         if self._outer is not None:
             self._outer.close()
         if self._received and (self._inflater is None or not self._inflater.eof):

@@ -95,11 +95,7 @@ class Names(AbstractResolver):
         self._alone = asyncio.Semaphore()
 
     async def addresses(self, host: str) -> tuple[str, ...]:
-        """Return the addresses of a host, the best first.
-
-        Raises:
-            OSError: it has none, or that cannot be found out.
-        """
+        """Return the addresses of a host, the best first. Raises OSError: it has none, or that cannot be found out."""
         own = self._own.get(host.lower().rstrip(".")) if self._own else None
         if own is not None:
             return (own,)
@@ -291,11 +287,7 @@ def _spelt(address: tuple[Any, ...]) -> str:
 
 
 def dns_library() -> Any:
-    """Return what asks the servers that `nameservers` names.
-
-    Raises:
-        MissingExtra: it is not installed.
-    """
+    """Return what asks the servers that `nameservers` names. Raises MissingExtra: it is not installed."""
     return need("aiodns", "dns", "the setting nameservers")
 
 

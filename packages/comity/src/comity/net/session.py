@@ -156,11 +156,7 @@ class Session:
     # Questions
 
     async def check(self, url: str) -> Decision:
-        """Decide about a URL without fetching it; robots.txt is fetched if need be.
-
-        Raises:
-            Postponed
-        """
+        """Decide about a URL without fetching it; robots.txt is fetched if need be. Raises Postponed."""
         if self._transport is None:
             self.open()
         text = normalise(url)  # which is made faster than a Url, and most answers are at hand

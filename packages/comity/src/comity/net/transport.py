@@ -113,11 +113,7 @@ class BodyReader:
         self._answer.close()
 
     def require_type(self, wanted: Collection[str]) -> None:
-        """Check a page's media type against those that are wanted, such as `text/*`.
-
-        Raises:
-            UnwantedType
-        """
+        """Check a page's media type against those that are wanted, such as `text/*`. Raises UnwantedType."""
         response, kind = self.response, self.response.content_type
         if response.ok and kind not in wanted and f"{kind.partition('/')[0]}/*" not in wanted:
             raise UnwantedType(

@@ -328,11 +328,7 @@ class TurnProtocol:
     # Flows
 
     def decision_on(self, url: Url) -> Flow[Decision]:
-        """To the decision about a URL; robots.txt is fetched if need be.
-
-        Raises:
-            Postponed
-        """
+        """To the decision about a URL; robots.txt is fetched if need be. Raises Postponed."""
         limit = self._limit()
         while not isinstance(step := self.gate.consult(url, self.clock.monotonic()), Decision):
             yield from self._take(step, url, limit)

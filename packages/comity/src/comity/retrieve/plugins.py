@@ -100,10 +100,7 @@ async def _require(client: HttpClient, url: str) -> None:
 
 
 def require(decision: Decision) -> None:
-    """
-    Raises:
-        RobotsDisallowed: the decision is no.
-    """
+    """Raises RobotsDisallowed: the decision is no."""
     if not decision.may_fetch:
         raise refusal(decision)
 
@@ -157,10 +154,7 @@ async def call_plugin(part: str, function: Callable[..., Any], *arguments: Any, 
 
 
 def _checked_answer(answer: Any, url: str) -> Response:
-    """
-    Raises:
-        PartFailed: it is not what a fetcher may answer.
-    """
+    """Raises PartFailed: it is not what a fetcher may answer."""
     try:
         status, body, final = answer.status, answer.body, answer.url
         given = getattr(answer, "all_headers", None) or dict(answer.headers).items()

@@ -329,10 +329,7 @@ class _Read:
 
 
 def _usable(answer: Response, why: Why) -> Form:
-    """
-    Raises:
-        BadStatus, UnsupportedContent
-    """
+    """Raises BadStatus, UnsupportedContent."""
     url = answer.url
     if not 200 <= answer.status < 300:
         raise bad_status(url, answer.status, answer.all_headers, body=answer.body)

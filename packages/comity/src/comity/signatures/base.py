@@ -27,11 +27,7 @@ def joined(fields: Iterable[tuple[str, str]]) -> dict[str, str]:
 
 
 def structured(text: str) -> dict[str, Any]:
-    """Return a field that is a dictionary (RFC 9651).
-
-    Raises:
-        ValueError: it is not one.
-    """
+    """Return a field that is a dictionary (RFC 9651). Raises ValueError: it is not one."""
     import http_sf  # late: few runs sign
 
     try:

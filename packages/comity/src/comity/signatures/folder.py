@@ -67,11 +67,7 @@ class Identity:
         return urls.origin(self.page)
 
     def signing(self, now: float) -> KeyEntry:
-        """Return the key that signs at a time: the newest that has begun.
-
-        Raises:
-            InvalidSetting: there is none.
-        """
+        """Return the key that signs at a time: the newest that has begun. Raises InvalidSetting: there is none."""
         begun = [key for key in self.keys if key.signs_from <= now and (key.until is None or now < key.until)]
         if not begun:
             raise InvalidSetting("no key of this identity is valid now", hint="comity identity rotate makes one")
@@ -86,10 +82,7 @@ class Identity:
 
 
 def load(folder: Path) -> Identity:
-    """
-    Raises:
-        InvalidSetting: there is no identity in that folder, or it is damaged.
-    """
+    """Raises InvalidSetting: there is no identity in that folder, or it is damaged."""
     path = folder / IDENTITY_FILE
     try:
         identity: Identity = typed(json.loads(path.read_bytes()), Identity)
@@ -110,11 +103,7 @@ def save(folder: Path, identity: Identity) -> None:
 
 
 def make_key(folder: Path, *, signs_from: float) -> KeyEntry:
-    """Make a key in the folder of an identity; its file is named by its thumbprint.
-
-    Raises:
-        OSError
-    """
+    """Make a key in the folder of an identity; its file is named by its thumbprint. Raises OSError."""
     (folder / KEYS_FOLDER).mkdir(mode=0o700, exist_ok=True)
     key = SigningKey.made()
     key.write(_file(folder, key.public))

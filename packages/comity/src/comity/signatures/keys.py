@@ -23,10 +23,7 @@ def encoded(data: bytes) -> str:
 
 
 def decoded(text: str) -> bytes:
-    """
-    Raises:
-        ValueError: it is not base64url.
-    """
+    """Raises ValueError: it is not base64url."""
     if not text.isascii() or set(text) & set("+/="):
         raise ValueError(f"{text!r:.80} is not base64url")
     return urlsafe_b64decode(text + "=" * (-len(text) % 4))
@@ -57,10 +54,7 @@ class PublicKey:
 
     @classmethod
     def from_jwk(cls, jwk: Mapping[str, Any]) -> "PublicKey":
-        """
-        Raises:
-            ValueError: it is not an Ed25519 key, or its `kid` is not its thumbprint.
-        """
+        """Raises ValueError: it is not an Ed25519 key, or its `kid` is not its thumbprint."""
         if jwk.get("kty") != "OKP" or jwk.get("crv") != "Ed25519" or not isinstance(jwk.get("x"), str):
             raise ValueError("not an Ed25519 key (kty OKP, crv Ed25519, x)")
         x = decoded(jwk["x"])

@@ -62,20 +62,14 @@ class Signed:
         return self.url
 
     def check_time(self, now: float) -> None:
-        """
-        Raises:
-            Refused: the signature is over, or does not hold yet.
-        """
+        """Raises Refused: the signature is over, or does not hold yet."""
         if self.created > now + MAX_SKEW_SECONDS:
             raise Refused("the signature was created in the future")
         if now >= self.expires:
             raise Refused("the signature has expired")
 
     def check(self, key: PublicKey, now: float) -> None:
-        """
-        Raises:
-            Refused: the signature is not this key's, is over, or does not hold yet.
-        """
+        """Raises Refused: the signature is not this key's, is over, or does not hold yet."""
         self.check_time(now)
         if key.thumbprint != self.keyid:
             raise Refused(f"the key is {key.thumbprint}, and the signature names {self.keyid}")

@@ -282,11 +282,7 @@ class Tree:
 
 
 def parse(html: str, url: str) -> Tree:
-    """The tree of a page, within bounds.
-
-    Raises:
-        ExtractionFailed: a tag has more than MAX_ATTRIBUTES attributes.
-    """
+    """The tree of a page, within bounds. Raises ExtractionFailed: a tag has more than MAX_ATTRIBUTES attributes."""
     cut, truncated = bounds.limit_markup(html, url)
     tree = Tree(cut)
     tree.truncated |= truncated

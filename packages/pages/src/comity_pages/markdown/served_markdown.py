@@ -291,10 +291,7 @@ class _Splitter:
         return "tag", name, match.end()
 
     def spend(self, characters: int) -> None:
-        """
-        Raises:
-            ExtractionFailed: too much was begun that does not end.
-        """
+        """Raises ExtractionFailed: too much was begun that does not end."""
         self.room -= characters
         if self.room < 0:
             raise ExtractionFailed(f"{self.url} begins more tags than it ends; it is not read", url=self.url)
