@@ -15,7 +15,7 @@ HEAD = """<!doctype html>
 <link rel="icon" href="icon.svg" type="image/svg+xml"><link rel="stylesheet" href="style.css"></head>
 <body><header class="bar"><h1>comity <span>findings</span></h1>
 <nav aria-label="Pages"><a href="./">Workbench</a></nav></header>
-<main class="plain">
+<main class="plain docs">
 """  # as api.html begins
 
 

@@ -3,6 +3,7 @@
 import asyncio
 import socket
 import threading
+from typing import Any
 
 from sites import HANGS
 
@@ -32,3 +33,17 @@ class Page:
     def __exit__(self, *_: object) -> None:
         self.server.should_exit = True
         self._thread.join(HANGS)
+
+
+def check_for_all(tab: Any) -> None:
+    """What axe-core finds of an open page: contrast, names, roles, order; and whether it fits a window at 200 % and a
+    telephone."""
+    from axe_playwright_python.sync_playwright import Axe
+
+    for colours in ("light", "dark"):
+        for width in (1280, 640, 390):
+            tab.emulate_media(color_scheme=colours)
+            tab.set_viewport_size({"width": width, "height": 900})
+            found = Axe().run(tab)
+            assert not found.violations_count, f"{tab.url} {colours} {width}: {found.response['violations']}"
+            assert tab.evaluate("document.documentElement.scrollWidth") <= width

@@ -15,7 +15,7 @@ from unittest import mock
 import httpx
 import pytest
 from commands import ALLOW, comity, process
-from pages import Page
+from pages import Page, check_for_all
 from postgres import Server
 from sites import HANGS, Site
 
@@ -134,18 +134,10 @@ def test_more_urls_than_one_page_holds_are_shown_on_demand(site: Site, tmp_path:
 
 @pytest.mark.long
 def test_nobody_is_left_out(board: Any, site: Site) -> None:
-    from axe_playwright_python.sync_playwright import Axe
-
     board.wait_for_selector("#verdict-title >> text=proved")
     board.get_by_role("button", name=site.url("/gone")).click()
     board.wait_for_selector("#listed .why >> text=Pages that link to it")
-    for colours in ("light", "dark"):
-        for width in (1280, 390):
-            board.emulate_media(color_scheme=colours)
-            board.set_viewport_size({"width": width, "height": 900})
-            found = Axe().run(board)
-            assert found.violations_count == 0, f"{colours} {width}: {found.response['violations']}"
-            assert board.evaluate("document.documentElement.scrollWidth") <= width
+    check_for_all(board)
 
 
 @pytest.fixture
@@ -197,6 +189,21 @@ def test_a_crawl_that_runs_is_watched_takes_orders_and_says_when_it_has_ended(
     assert "connection lost" not in tab.inner_text("body")
     assert "Traceback" not in crawling.stderr.read()
     assert '"order":"end"' in (tmp_path / "out" / "ledger.jsonl").read_text(encoding="utf-8").replace(" ", "")
+    tab.close()
+
+
+@pytest.mark.long
+def test_nor_is_anybody_by_a_crawl_that_runs_nor_by_a_report(running: Any, tmp_path: Path, chromium: Any) -> None:
+    (tmp_path / "robots.txt").write_text("User-agent: *\nDisallow: /a\nContent-Signal: ai-train=no\n")
+    tab = chromium.new_page()
+    tab.goto(running[1])
+    tab.wait_for_selector("#pace .bars rect")
+    check_for_all(tab)
+    reports = (("report", str(tmp_path / "out"), "-o"), ("audit", "--robots", str(tmp_path / "robots.txt"), "--report"))
+    for command in reports:
+        assert comity(*command, str(tmp_path / "report.html")).returncode == 0
+        tab.goto((tmp_path / "report.html").as_uri())
+        check_for_all(tab)
     tab.close()
 
 

@@ -82,7 +82,7 @@ async function urls(further = false) {
 function listed(row) {
   const url = element("button", { type: "button", class: "line", "aria-expanded": "false" }, plain(row.url));
   const made = element("tr", { class: "of" }, element("th", { scope: "row" }, url),
-    element("td", {}, element("span", { class: `tag s${row.state}` }, row.state)), element("td", {}, plain(row.why)), element("td", {}, plain(row.found_on ?? "")));
+    element("td", {}, element("span", { class: `tag s${row.state}` }, row.state)), element("td", {}, plain(row.why)), element("td", row.found_on ? { "data-by": "found on" } : {}, plain(row.found_on ?? "")));
   url.addEventListener("click", async () => {
     const open = url.getAttribute("aria-expanded") === "false";
     url.setAttribute("aria-expanded", String(open));

@@ -241,11 +241,12 @@ async function lint() {
     if (each.fixable) fixed.add(each.line);
   }
   const open = new Set([...document.querySelectorAll("#findings details[open]")].map((each) => each.dataset.code));
-  $("findings").replaceChildren(...Map.groupBy(found, (each) => each.code).entries().map(([code, each]) => kind(code, each, open, question)));
+  const kinds = Map.groupBy(found, (each) => each.code);
+  $("findings").replaceChildren(...kinds.entries().map(([code, each]) => kind(code, each, open, question, kinds.size === 1)));
   editor.annotate(found.map((each) => each.fixable ? each : { ...each, replacement: null }), fix);
 }
 
-function kind(code, found, open, question) {
+function kind(code, found, open, question, alone) {
   const safe = found.filter((each) => each.fixable && !each.changes);
   const all = element("button", { type: "button" }, safe.length === 1 ? "Fix the safe one" : `Fix all ${safe.length} safe ones`);
   all.addEventListener("click", () => {
@@ -253,9 +254,9 @@ function kind(code, found, open, question) {
     for (const each of safe.toSorted((one, other) => other.line - one.line)) editor.replace(each.line, each.replacement);
     say(`${safe.length} fixed`);
   });
-  return element("details", { "data-code": code, class: "kind", ...(open.has(code) || found.length < 6 ? { open: "" } : {}) },
-    element("summary", {}, element("span", { class: `tag ${found[0].severity}` }, found[0].severity), " ", element("a", { href: `lint.html#${code}`, target: "_blank", title: "Why, and what to write" }, code), `, ${found.length}`),
-    ...(safe.length > 1 ? [all] : []),
+  return element("details", { "data-code": code, class: "kind", ...(open.has(code) || found.length < 6 || alone ? { open: "" } : {}) },
+    element("summary", {}, element("span", { class: `tag ${found[0].severity}` }, found[0].severity), " ", element("strong", {}, code), `, ${found.length}`),
+    element("p", { class: "row" }, element("a", { href: `lint.html#${code}`, target: "_blank" }, `About ${code}`), ...(safe.length > 1 ? [all] : [])),
     element("ul", { class: "findings" }, ...found.slice(0, MAX_SHOWN).map((each) => {
       const mend = element("button", { type: "button", "aria-label": `Fix line ${each.line}: ${each.message}` }, "Fix");
       mend.addEventListener("click", () => fix(each));
@@ -375,6 +376,7 @@ async function begin() {
   editor.addEventListener("change", () => {
     // of the example, once another text stands in its place, nothing is left
     if (example && !EXAMPLE.text.split("\n").some((each) => each && editor.value.includes(each))) { restore({ ...FRESH, source: "an empty file", old: "" }); $("fetched").textContent = ""; }
+    if (source === "an empty file") $("fetched").textContent = "";
     soon(); slower();
   });
   for (const name of TABS) $(`tab-${name}`).addEventListener("click", () => tab(name));
