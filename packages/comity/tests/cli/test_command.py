@@ -366,13 +366,16 @@ def test_ctrl_c_stops_gently_and_says_how_to_go_on(tmp_path: Path, site: Site) -
     for number in range(50):
         site.link(f"/{number}")
     words = ["crawl", site.url("/"), "-o", str(tmp_path / "out"), "--delay", "0.05", *ALLOW]
-    process = subprocess.Popen([sys.executable, "-m", "comity", *words], stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "comity", *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
     deadline = time.monotonic() + HANGS
     while len(site.seen) < 8 and time.monotonic() < deadline:
         time.sleep(0.01)
     process.send_signal(signal.SIGINT)
-    _, said = process.communicate(timeout=HANGS)
+    summary, said = process.communicate(timeout=HANGS)
     assert process.returncode == 130
+    assert "so the exit code is 130" in summary
     assert "--resume" in said
     assert "Traceback" not in said
     assert comity(*words, "--resume").returncode == 0

@@ -132,6 +132,13 @@ def test_each_command_has_a_manual_page_with_its_options(tmp_path: Path) -> None
     assert requests == {".TH", ".SH", ".PP", ".TP", ".B "}
 
 
+def test_a_manual_page_on_a_terminal_without_a_pager_is_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdout", (stream := Terminal()))
+    app.main(["man", "crawl"], "comity", standalone_mode=False)
+    assert stream.getvalue().startswith("Usage: comity crawl [OPTIONS] [URL]...\n")
+    assert not any(line.startswith(".") for line in stream.getvalue().splitlines())
+
+
 def test_a_path_is_checked_by_a_file(tmp_path: Path) -> None:
     (tmp_path / "robots.txt").write_text("User-agent: *\nDisallow: /private\n")
     answer = comity("check", "/private/a?b", "/", "--robots", "robots.txt", cwd=tmp_path)
@@ -151,6 +158,23 @@ def test_what_is_not_a_terminal_gets_no_colour(tmp_path: Path, monkeypatch: pyte
     assert stream.getvalue() == "\x1b[32mallowed\x1b[0m  rest\nallowed  rest\n"
     (tmp_path / "robots.txt").write_text("")
     assert "\x1b" not in comity("check", "/", "--robots", "robots.txt", cwd=tmp_path).stdout
+
+
+def test_a_line_that_is_too_long_for_a_terminal_goes_on_below_its_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    url, file = f"https://example.com/{'x' * 40}", f"{'folder of ours ' * 3}.txt:7: error"
+    monkeypatch.setattr("comity.cli.terminal.sys.stdout", (stream := Terminal()))
+    monkeypatch.setenv("COLUMNS", "40")
+    terminal.print_out("  line 2, 'Disallow: /private', disallows it", lead="allowed    ", colour="green", indent=13)
+    terminal.print_out(f"  {url}  why", lead="allowed    ", indent=13)
+    terminal.print_out(": a-code words that say why", lead=file, indent=4)
+    assert stream.getvalue().splitlines() == [
+        "\x1b[32mallowed    \x1b[0m  line 2, 'Disallow:",
+        "             /private', disallows it",
+        f"allowed      {url}",  # no URL is torn
+        "             why",
+        f"{file}:",
+        "    a-code words that say why",
+    ]
 
 
 class Terminal(io.StringIO):

@@ -49,13 +49,14 @@ def print_out(text: str, *, lead: str = "", colour: str | None = None, indent: i
     shown, text = safe(lead), safe(text)
     if sys.stdout.isatty():
         if indent is not None and len(shown) + len(text) > (columns := shutil.get_terminal_size().columns) > 2 * indent:
+            words = text.lstrip()
             lines = textwrap.wrap(
-                f"{shown}{text}",
+                words,
                 columns,
+                initial_indent=" " * (len(shown) + len(text) - len(words)),
                 subsequent_indent=" " * indent,
                 break_long_words=False,
                 break_on_hyphens=False,
-                drop_whitespace=True,
             )
             text = "\n".join(lines)[len(shown) :]
         if colour is not None and not os.environ.get("NO_COLOR"):
