@@ -68,6 +68,17 @@ def test_ai_use_is_ai_input_and_says_that_the_draft_reflects_no_consensus() -> N
     assert answers(usage.from_headers([("Content-Usage", "ai-use=y")])) == ("unknown", "allowed", "unknown")
 
 
+def test_a_policy_token_is_told_of_where_it_may_answer_and_changes_nothing() -> None:
+    """draft-kelley-aipref-training-preference-signal-00 (2026-10-30), whose body could not be had."""
+    robots = comity_robots.parse(
+        "User-agent: *\nContent-Usage: search=y\nDisallow: /x\n\nUser-agent: __usage_ai-training\nDisallow: /b\n"
+    )
+    found = robots.usage("/b", "MyBot")
+    assert (robots.allowed("/b", "MyBot"), answers(found)) == (True, ("allowed", "unknown", "unknown"))
+    assert "line 5 says '__usage_ai-training', which does not count: it is a policy token" in found.explain("train-ai")
+    assert [each.code for each in robots.lint()] == ["agent-policy-token"], "it is no crawler that misses anything"
+
+
 def test_where_nothing_is_said_of_a_use_the_licence_is_named() -> None:
     robots = comity_robots.parse("License: https://example.com/l.xml\nUser-agent: *\nAllow: /\n")
     said = robots.usage("/a", "MyBot").explain("train-ai", unsaid="robots.txt says nothing about it")

@@ -13,6 +13,7 @@ from comity_robots import directives, paths
 from comity_robots._forms import imported
 from comity_robots.dialects import Dialect
 from comity_robots.octets import LineNumbers
+from comity_robots.usage import policy_tokens
 from comity_robots.usage.statements import MAX_LICENCES, KeptStatements, Licence, Statement, Usage, kept, located, shown
 from comity_robots.usage.vocabulary import Vocabulary
 
@@ -110,9 +111,16 @@ def for_agent(robots: "Parsed", agent: str) -> RobotsUsage:
     found: dict[int, list[UsageLine]] = {kind: [] for kind in (*STATING, directives.LICENSE)}
     groupless: list[Statement] = []
     others: list[Statement] = []
+    tokens: list[Statement] = []
     for run in (above, *robots.runs(directives.PREFERENCES)):
         agents = shown(", ".join(run.agents), MAX_GROUP_CHARACTERS)
         ours = bool(run.agents) and run.numbers[0] in starts
+        if any(map(policy_tokens.is_policy_token, run.agents)):
+            tokens += [
+                policy_tokens.unread(entry.value, lines.of(entry.start))
+                for entry in robots.entries(run.numbers, 1 << directives.USER_AGENT)
+                if policy_tokens.is_policy_token(entry.value)
+            ]
         for _, kind, octets, start in robots.entries(run.numbers, directives.USAGE):
             line, value = lines.of(start), octets.decode("utf-8", "replace")
             if kind == directives.LICENSE or ours:
@@ -123,6 +131,7 @@ def for_agent(robots: "Parsed", agent: str) -> RobotsUsage:
                 others.append(_uncounted(kind, line, value, f"it is meant for {agents} alone"))
     if not any(found[kind] for kind in STATING):
         groupless += others
+    groupless += tokens[:MAX_OTHERS]
     return _prepare(found, groupless, robots.dialect)
 
 

@@ -16,6 +16,7 @@ from comity_robots.agents import NOBODY, ascii_lower, token
 from comity_robots.engine.reference import Entry
 from comity_robots.errors import InvalidSetting
 from comity_robots.robots import Robots, parse
+from comity_robots.usage.policy_tokens import is_policy_token
 from comity_robots.values import Group
 
 Access = Literal["allowed", "partly", "blocked"]
@@ -291,6 +292,8 @@ def state(robots: Robots, purposes: Mapping[str, bool]) -> Robots:
         lines = list(authoring.lines_of(robots))
     after: dict[int, list[str]] = {}
     for group in robots.groups:
+        if all(map(is_policy_token, group.agents)):
+            continue
         asked = NOBODY if "*" in group.agents else group.agents[0]
         own = robots.lines[group.line - 1 : group.last_line]
         head = _head(robots, group)

@@ -9,12 +9,8 @@ from comity_robots.agent_table import AgentTable, known_agent, table
 from comity_robots.agents import PLACEHOLDER, TOKEN, ascii_lower, strip_browser_prefix
 from comity_robots.lines import Line
 from comity_robots.lint.findings import CODES, Finding
+from comity_robots.usage import policy_tokens
 
-_DRAFT: Final = "draft-kelley-aipref-training-preference-signal-00"
-"""Of 2026-10-30, whose abstract speaks of ordinary groups keyed by a token for a purpose in the User-agent line. Which
-tokens there are, and what a group means to whom, is in its body, which could not be had; one secondary source writes
-`__usage_ai-training`. Until it is read such a group changes no answer."""
-_POLICY_TOKEN: Final = "__"  # what a User-agent value begins with that is written as one, and is no crawler's name
 # The names that crawlers go by, and what people call their operators or products, without marks.
 _CALLED: Final = (
     ("GPTBot (training), OAI-SearchBot (search) or ChatGPT-User (fetches for a user)", "chatgpt gpt openai"),
@@ -22,10 +18,10 @@ _CALLED: Final = (
     ("PerplexityBot (search) or Perplexity-User (fetches for a user)", "perplexity"),
     ("DuckDuckBot (search) or DuckAssistBot (answers)", "duckduckgo"),
     ("Meta-ExternalAgent (training) or facebookexternalhit (link previews)", "facebook meta metaai instagram"),
-    ("archive.org_bot or ia_archiver", "archiveorg internetarchive wayback waybackmachine"),
+    ("archive.org_bot", "archiveorg internetarchive wayback waybackmachine"),
     ("DotBot or rogerbot", "moz seomoz"),
     ("bingbot", "bing copilot microsoft msn"),
-    ("Bytespider", "tiktok bytedance"),
+    ("Bytespider", "bytedance"), ("TikTokSpider", "tiktok"),
     ("Google-Extended", "gemini bard"),
     ("MJ12bot", "majestic majesticseo majestic12"),
     ("Applebot", "siri"), ("BLEXBot", "webmeup"), ("CCBot", "commoncrawl"), ("cohere-ai", "cohere"),
@@ -71,9 +67,9 @@ def _is_known(name: str) -> bool:
 def about_name(line: Line) -> Finding | None:
     """The finding about a User-agent line, if there is one: the first that explains most."""
     number, value = line.number, line.value
-    if value.startswith(_POLICY_TOKEN):
-        message = f"{value!r} is a policy token ({_DRAFT}): comity does not read it yet"
-        hint = "keep it for those who do; write Content-Usage: train-ai=n too if all are to know"
+    if policy_tokens.is_policy_token(value):
+        message = f"{value!r} is a policy token ({policy_tokens.DRAFT}): comity does not read it yet"
+        hint = "keep it for those who do; Content-Usage says the same to those who do not"
         return Finding(number, "agent-policy-token", message, hint)
     if not value:
         return _written(number, "empty-agent", "User-agent without a value", "*")
@@ -81,7 +77,9 @@ def about_name(line: Line) -> Finding | None:
         return None
     parts = [part for part in _SEPARATORS.split(value) if part]
     words = value.split()
-    if len(parts) > 1 and all(_NAME.fullmatch(part) or part == "*" for part in parts):
+    if len(parts) > 1 and all(
+        _NAME.fullmatch(part) or part == "*" or policy_tokens.is_policy_token(part) for part in parts
+    ):
         return _list(number, value, parts)
     if len(words) > 1 and all(map(_is_known, words)):
         return _list(number, value, words)

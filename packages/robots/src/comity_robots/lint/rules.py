@@ -19,6 +19,7 @@ from comity_robots.lint.removable import Rules
 from comity_robots.octets import LineNumbers
 from comity_robots.parsed import Parsed
 from comity_robots.reasons import quoted
+from comity_robots.usage.policy_tokens import is_policy_token
 from comity_robots.values import Group, Rule
 
 _IGNORES_DELAY = {"applebot", "googlebot", "googlebot-image", "googlebot-news", "googlebot-video", "google-extended"}
@@ -134,7 +135,8 @@ class _Names:
             self._facts[group.line] = _closes(group), _opens(group)
             self._limits[group.line] = any(rule.pattern and not rule.allow for rule in group.rules)
             for name in dict.fromkeys(ascii_lower(token(agent)) for agent in group.agents):
-                self.groups.setdefault(name, []).append(group)
+                if not is_policy_token(name):
+                    self.groups.setdefault(name, []).append(group)
 
     def blocked(self, name: str) -> bool:
         if name not in self._blocked:
@@ -287,7 +289,10 @@ def _about_preferences(robots: Parsed, named: _Names) -> Iterator[Finding]:
     stating: set[str] = set()
     everybodys: list[tuple[int, str]] = []
     runs = [
-        ([ascii_lower(token(agent)) for agent in run.agents], list(robots.entries(run.numbers, directives.STATED)))
+        (
+            [ascii_lower(token(agent)) for agent in run.agents if not is_policy_token(agent)],
+            list(robots.entries(run.numbers, directives.STATED)),
+        )
         for run in robots.runs(directives.PREFERENCES)
     ]
     free = {entry.value for names, said in runs for entry in said if "*" in names or not all(map(named.blocked, names))}
@@ -299,7 +304,7 @@ def _about_preferences(robots: Parsed, named: _Names) -> Iterator[Finding]:
         yield from _contradictions(lines)
         if "*" in names:
             everybodys += [(line, directives.NAMES[entry.directive]) for line, entry in lines]
-        elif all(map(named.blocked, names)) and any(entry.value not in free for entry in said):
+        elif names and all(map(named.blocked, names)) and any(entry.value not in free for entry in said):
             kind = directives.NAMES[said[0].directive]
             message = f"this {kind} is meant for {_named(names)} alone, which may fetch nothing"
             hint = "put it below the User-agent line it is meant for"
@@ -332,7 +337,9 @@ def _about_delays(robots: Parsed, rules: Rules) -> Iterator[Finding]:
     for _, same in groupby(robots.records("crawl-delay"), key=lambda record: id(record.agents)):
         records = list(same)
         names = [agent for agent in records[0].agents if ascii_lower(token(agent)) in _IGNORES_DELAY]
-        hint = "remove it; it slows down where a site answers slowly, or with 429 or 503"
+        hint = "remove it"
+        if names and names[0].lower().startswith("google"):
+            hint += "; it slows down where a site answers slowly, or with 429 or 503"
         for record in records if names else ():
             yield Finding(record.line, "crawl-delay-ignored", f"{names[0]} ignores Crawl-delay", hint)
         for record in records[1:]:

@@ -59,7 +59,8 @@ class Statement:
     Attributes:
         purpose: one of PURPOSES, or `use`; for a key outside the vocabulary the key; empty where nothing could be read.
         value: `unknown` where the words are neither a yes nor a no; `note` then says why. Of `use` one of USES.
-        vocabulary: whose rules read it: `aipref`, `content-signal`, `tdmrep`, `rsl`, `robots-directive`.
+        vocabulary: whose rules read it: `aipref`, `content-signal`, `policy-token`, `tdmrep`, `rsl` or
+            `robots-directive`.
         origin: the kind of place.
         name: the label, header or meta that carries it, for example `Content-Usage`.
         text: the words as written (cut after 500 characters).

@@ -10,6 +10,7 @@ from comity.cli.robots_files import read_all
 from comity.cli.terminal import print_json, print_out
 from comity_robots import Diff
 from comity_robots import diff as difference
+from comity_robots.usage.policy_tokens import is_policy_token
 
 
 @command("Write a robots.txt")
@@ -42,6 +43,8 @@ def in_words(changes: Diff) -> Iterator[tuple[str, str, str | None]]:
     """Each change as a sentence, with what follows it and a colour."""
     for change in changes.changes:
         verb = "may now fetch" if change.allowed else "may no longer fetch"
+        if is_policy_token(change.agent):  # no crawler: what it means is not known
+            verb = "now allows" if change.allowed else "no longer allows"
         rule = change.after or change.before
         where = f"{'NEW' if change.after else 'OLD'}, line {rule.line}: {rule.text}" if rule else "no rule"
         word, colour = ("allowed", "green") if change.allowed else ("disallowed", "red")
