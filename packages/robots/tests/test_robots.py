@@ -287,6 +287,16 @@ def test_names_are_looked_for_in_our_name_without_version() -> None:
         assert not robots.allowed("/m", "Mozilla/5.0 (compatible; MySpider/1.0)"), dialect
 
 
+@pytest.mark.parametrize("dialect", ["rfc9309", "google"])
+def test_the_names_that_crawlers_send_in_other_forms_are_found(dialect: str) -> None:
+    """As Applebot and Amazonbot do, and as FeedFetcher-Google does."""
+    robots = parse("User-agent: MySpider\nDisallow: /m\n", dialect)
+    browser = "Mozilla/5.0 (X11) AppleWebKit/605 (KHTML, like Gecko) Version/17.4 Safari/605"
+    assert not robots.allowed("/m", f"{browser} (MySpider/0.1; +http://example.com/my)")
+    assert not robots.allowed("/m", "MySpider; (+http://example.com/my)")
+    assert robots.allowed("/m", browser)
+
+
 def test_applebot_follows_what_is_said_to_googlebot_where_nothing_is_said_to_it() -> None:
     """support.apple.com/119829: "If robots instructions don't mention Applebot but mention Googlebot, ..."."""
     body = "User-agent: Googlebot\nDisallow: /g\n\nUser-agent: *\nDisallow: /s\n"

@@ -15,7 +15,10 @@ _TOKEN_CHAR: Final = r"[A-Za-z0-9!#$%&'*+.^_`|~-]"
 TOKEN: Final = f"{_TOKEN_CHAR}+"
 """A token (RFC 9110, 5.6.2). RFC 9309, 2.2.1 has letters, `_` and `-` only; names such as `MJ12bot` are in wide use."""
 _FIRST: Final = re.compile(r"\s*mozilla(?:/[^\s(]*)?(?=[\s(]|\Z)", re.IGNORECASE)
-_COMPATIBLE: Final = rf"\bcompatible\s*;\s*((?:{_TOKEN_CHAR}|[^\W\x00-\x7f])++)(?=\s*(?:[/;),]|\Z)|\s+(?:\+|https?:))"
+_COMPATIBLE: Final = (
+    rf"\bcompatible\s*;\s*((?:{_TOKEN_CHAR}|[^\W\x00-\x7f])++)(?=\s*(?:[/;),]|\Z)|\s+(?:\+|https?:))"
+    rf"|\(({_TOKEN_CHAR}++)/[^\s;()]*+;\s*\+?https?:"  # as Applebot and Amazonbot end a browser's
+)
 
 _Weights = dict[int, int]  # number of a group -> length of the most specific of its values that match
 _BLANK = " \t\n\r\x0b\x0c"
@@ -114,15 +117,15 @@ def ascii_lower(text: str) -> str:
 def strip_browser_prefix(agent: str) -> str:
     """An agent string without what says nothing of who sends it.
 
-    Large crawlers send what browsers do, with their own name in it: of `Mozilla/5.0 (compatible; MyBot/1.0; +URL)` this
-    is `MyBot`. Such a string without a name gives an empty text; any other is given back as it is, `Mozilla` alone
-    included.
+    Large crawlers send what browsers do, with their own name in it: of `Mozilla/5.0 (compatible; MyBot/1.0; +URL)` and
+    of `Mozilla/5.0 (...) Safari/600.2.5 (MyBot/1.0; +URL)` this is `MyBot`. Such a string without a name gives an empty
+    text; any other is given back as it is, `Mozilla` alone included.
     """
     browser = _FIRST.match(agent)
     if browser is None or not agent[browser.end() :].strip():
         return agent
     found = re.compile(_COMPATIBLE, re.IGNORECASE).search(agent, browser.end())  # late: few need it
-    return found[1] if found is not None else ""
+    return found[1] or found[2] if found is not None else ""
 
 
 def product_token(agent: str) -> str:
@@ -155,7 +158,7 @@ def match_name_octets(agent: str, agent_match: AgentMatch) -> tuple[bytes, bytes
 def names(agent: str) -> tuple[str, str]:
     """Split an agent string into its name, which stands before `/`, and the first word of that."""
     name = agent.split("/", 1)[0].strip()
-    return name, name.split()[0] if name.split() else ""
+    return name, name.split()[0].rstrip(";,") if name.split() else ""
 
 
 def token(value: str) -> str:
