@@ -9,11 +9,12 @@ from dataclasses import dataclass
 from functools import lru_cache
 from urllib.parse import unquote
 
-_TOKEN = re.compile(r"[^\s=;,<>\"]+")
-_QUOTED = re.compile(r'"((?:[^"\\]|\\.)*+)"?', re.DOTALL)
-_BARE = re.compile(r"[^;,]*")
+_PARAMETER = re.compile(
+    r"""[ \t]*+;[ \t]*+(?:(?P<name>[^\s=;,<>"]++)[ \t]*+"""
+    r"""(?:=[ \t]*+(?:"(?P<quoted>(?:[^"\\]|\\.)*+)"?|(?P<bare>[^;,]*+)))?+)?+""",
+    re.DOTALL,
+)
 _WORD = re.compile(r"[^\t\n\f\r ]+")
-_SPACE = re.compile(r"[ \t]*")
 MAX_HEADER_LINKS = 1000
 MAX_CACHED_REL_CHARS = 64  # characters of a `rel` that is worth remembering
 
@@ -60,43 +61,19 @@ def _words(rel: str) -> tuple[str, ...]:
 _cached_words = lru_cache(1024)(_words)  # a few are on every page
 
 
-def _skip(field: str, position: int) -> int:
-    match = _SPACE.match(field, position)
-    return match.end() if match else position
-
-
 def _parameters(field: str, position: int) -> tuple[dict[str, str], int]:
     """The parameters from `position` up to the comma that ends the link, and where the next link may begin."""
     found: dict[str, str] = {}
-    while True:
-        position = _skip(field, position)
-        if not field.startswith(";", position):
-            comma = field.find(",", position)
-            return found, len(field) if comma < 0 else comma + 1
-        position = _skip(field, position + 1)
-        token = _TOKEN.match(field, position)
-        if token is None:
-            if field.startswith(";", position):
-                continue
-            comma = field.find(",", position)
-            return found, len(field) if comma < 0 else comma + 1
-        name = token[0].lower()
-        position = _skip(field, token.end())
-        value = ""
-        if field.startswith("=", position):
-            position = _skip(field, position + 1)
-            quoted = _QUOTED.match(field, position)
-            bare = _BARE.match(field, position)
-            if quoted is not None:
-                value = re.sub(r"\\(.)", r"\1", quoted[1], flags=re.DOTALL)
-                position = quoted.end()
-            elif bare is not None:
-                value = bare[0].strip()
-                position = bare.end()
-        if name == "title*":
+    while (parameter := _PARAMETER.match(field, position)) is not None:
+        position = parameter.end()
+        name, quoted, bare = parameter.groups()
+        value = re.sub(r"\\(.)", r"\1", quoted, flags=re.DOTALL) if quoted is not None else (bare or "").strip()
+        if name is not None and name.lower() == "title*":
             found["title"] = _decode_extended(value)
-        else:
-            found.setdefault(name, value)
+        elif name is not None:
+            found.setdefault(name.lower(), value)
+    comma = field.find(",", position)
+    return found, len(field) if comma < 0 else comma + 1
 
 
 def _decode_extended(value: str) -> str:
