@@ -27,7 +27,6 @@ _TOKEN: Final = re.compile(
 _TAG: Final = re.compile(rf"</?([a-z][^\s/>]*+)({_ATTRIBUTES})>", re.IGNORECASE)
 _ASIDE_END: Final = {"<!--": "-->", "<?": "?>", "<![CDATA[": "]]>", "": ">"}
 _NO_COMMENT: Final = re.compile("<!---?>")  # ends where it begins
-_LINK: Final = re.compile(r"<[a-z][a-z0-9+.-]{1,31}:[^\s<>]*+>", re.IGNORECASE)
 _TICKS: Final = re.compile("`+")
 _HIDING_ATTRIBUTE: Final = re.compile(r"\b(?:hidden|style|popover|class|id|aria-hidden)\b", re.IGNORECASE)
 _MIB: Final = 1024 * 1024

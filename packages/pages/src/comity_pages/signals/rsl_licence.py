@@ -108,20 +108,14 @@ def parse(body: bytes, *, page: str | None = None) -> RslLicence:
 def from_rsl(licence: RslLicence, url: str) -> Usage:
     """What the file states about one URL: of the contents that cover it, those with the longest pattern."""
     path = paths.target(url)
-    best = 0
-    winners: list[Content] = []
-    for content in licence.contents:
-        pattern = paths.pattern(_path_of(content.url, url))
-        if len(pattern.octets) < best or not pattern.covers(path):
-            continue
-        if len(pattern.octets) > best:
-            best = len(pattern.octets)
-            winners.clear()
-        winners.append(content)
+    patterns = [(paths.pattern(_path_of(content.url, url)), content) for content in licence.contents]
+    covering = [(len(pattern.octets), content) for pattern, content in patterns if pattern.covers(path)]
+    longest = max((length for length, _ in covering), default=0)
     return Usage(
         tuple(
             statement
-            for content in winners
+            for length, content in covering
+            if length == longest
             for terms in content.licences
             for statement in (
                 *_statements(content, terms.prohibits, "prohibits", "disallowed", ""),
