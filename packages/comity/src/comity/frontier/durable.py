@@ -36,11 +36,12 @@ class Anchor:
 
     def holds(self) -> bool:
         """Whether it does. As long as the file is open no other is taken for it."""
-        with translate_os_errors(self._path):
-            try:
-                return os.path.samestat(self._opened, self._path.stat())
-            except (FileNotFoundError, NotADirectoryError):
-                return False
+        try:  # as `translate_os_errors`, which costs more than to look: it is asked before each request
+            return os.path.samestat(self._opened, self._path.stat())
+        except (FileNotFoundError, NotADirectoryError):
+            return False
+        except OSError as error:
+            raise disk_error(error, self._path) from error
 
     def check(self) -> None:
         """Raises StorageError where it does not."""

@@ -375,7 +375,7 @@ class Run:
     def _full(self) -> bool:
         control = self.control
         idle = control.is_over or control.held or self.commits.is_held_up
-        idle = idle or not (self._config.storage.is_ours() and self.resources.ledger.anchor.holds())
+        idle = idle or not self._config.storage.is_ours()
         more = len(self.scheduler.tasks)
         return idle or self.scheduler.is_full(self._config.clock.monotonic()) or self._enough(more)
 
