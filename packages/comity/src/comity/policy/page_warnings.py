@@ -85,6 +85,6 @@ def _of_links(page: Page) -> Iterator[PageWarning]:
         yield PageWarning("refresh", f"The page sends its reader on to {page.refresh.url} {when}.")
     if page.truncated:
         yield PageWarning("links_cut", f"The page has more links than are read; the first {len(page.links):,} are.")
-    if any(_PROTECTED in link.url for link in page.links):
+    if _PROTECTED in "\n".join([link.url for link in page.links]):
         protected = "E-mail addresses of the page are protected by Cloudflare: '[email protected]' stands for each."
         yield PageWarning("email_protected", protected)
