@@ -221,6 +221,8 @@ def merge(*parts: Usage) -> Usage:
     """What several places say about one URL, with TDMRep's own precedence: meta over header over file."""
     statements = tuple(statement for part in parts for statement in part.statements)
     licences = tuple(licence for part in parts for licence in part.licences)
+    if not statements and not licences:  # most pages
+        return Usage(applicable=all(part.applicable for part in parts))
     # Absent or unreadable values reset nothing, so only what was really said can supersede.
     said = _closest([each for each in statements if each.value != "unknown"])
     policy = _closest(licences)
