@@ -114,7 +114,6 @@ ALSO = {
     "comity_robots._lazy": {"sys"},
     "comity_robots.compat.reppy": {"time"},  # how old a file is, as the libraries replaced say
     "comity_robots.compat.robotparser": {"time", "urllib.robotparser"},  # its RequestRate, which programs know
-    "comity_pages._utf8": {"sys"},
     "comity.policy.decision": {"importlib.resources"},  # its schema lies beside it
     "comity_robots.agent_table": {"importlib.resources"},  # the table lies beside it
 }

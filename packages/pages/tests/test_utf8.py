@@ -53,11 +53,17 @@ def test_a_json_string_is_the_one_that_json_writes(text: str) -> None:
 
 
 @pytest.mark.parametrize("special", ['"', "\\", "\n", "\x01", "é"])
-@pytest.mark.parametrize("size", range(20))
+@pytest.mark.parametrize("size", range(0, 40, 3))
 def test_what_is_escaped_may_stand_anywhere(size: int, special: str) -> None:
     for place in range(size + 1):
         text = "x" * place + special + "y" * (size - place)
         assert json_string(text.encode()) == json.dumps(text, ensure_ascii=False).encode()
+
+
+def test_an_escape_may_follow_the_last_octets_for_which_there_is_room() -> None:
+    for quotes in range(48):
+        text = '"' * quotes + "x" * 15 + "\x01"
+        assert json_string(text.encode()) == json.dumps(text).encode()
 
 
 @pytest.mark.parametrize("text", ["", '"' * 10, '"' * 100_000, "\x01" * 100_000, "plain " * 100_000, "é\n" * 50_000])

@@ -7,7 +7,6 @@ Compiled, each is one pass; interpreted, the standard library does what is about
 from __future__ import annotations
 
 import json
-import sys
 
 try:
     import cython
@@ -20,8 +19,7 @@ if cython.compiled:
     from cython.cimports.libc.string import memcpy
 
 _MIN_NOGIL_BYTES = cython.declare(cython.Py_ssize_t, 32 * 1024)  # bytes for which it is worth letting other threads run
-SLACK = cython.declare(cython.Py_ssize_t, 16)  # bytes beyond the text: up to eight are written at a time
-_LITTLE_ENDIAN = sys.byteorder == "little"  # eight bytes are looked at as one number
+SLACK = cython.declare(cython.Py_ssize_t, 32)  # bytes beyond the text: up to 16 are written at a time, then an escape
 _encode = json.JSONEncoder(ensure_ascii=False).encode
 
 
@@ -55,25 +53,9 @@ def json_string(data: bytes, before: bytes = b"", after: bytes = b"") -> bytes:
     Args:
         before, after: what is to stand on either side of it, so that a large string need not be copied.
     """
-    if not (cython.compiled and _LITTLE_ENDIAN):
+    if not cython.compiled:
         return b"".join((before, _encode(data.decode("utf-8")).encode("utf-8"), after))
     return _quote(data, len(data), before, len(before), after, len(after))
-
-
-@cython.cfunc
-@cython.inline
-@cython.exceptval(check=False)
-@cython.nogil
-def _escape_mask(block: cython.ulonglong) -> cython.ulonglong:
-    """The top bit of each of eight bytes that JSON escapes, exact up to the lowest one: above it others may be set."""
-    ones: cython.ulonglong = 0x01010101
-    ones |= ones << 32  # a literal of eight bytes would be a Python integer
-    quotes: cython.ulonglong = block ^ (ones * 0x22)
-    slashes: cython.ulonglong = block ^ (ones * 0x5C)
-    found: cython.ulonglong = (quotes - ones) & ~quotes
-    found |= (slashes - ones) & ~slashes
-    found |= (block - ones * 0x20) & ~block
-    return found & (ones * 0x80)
 
 
 @cython.cfunc
@@ -130,26 +112,19 @@ def _escape(
 ) -> cython.Py_ssize_t:
     """The bytes written; up to SLACK more than `room` may be overwritten. -1 where there was not room enough."""
     short: cython.p_const_char = b"btn?fr"  # the letters that stand for the bytes 8 to 13
-    block: cython.ulonglong = 0
-    found: cython.ulonglong
     at: cython.Py_ssize_t = 0
     to: cython.Py_ssize_t = 0
+    plain: cython.Py_ssize_t
     here: cython.uchar
     while at < size:
         if to > room:
             return -1
-        if at + 8 <= size:
-            memcpy(cython.address(block), data + at, 8)
-            found = _escape_mask(block)
-            memcpy(out + to, cython.address(block), 8)
-            if found == 0:
-                at += 8
-                to += 8
+        if at + OCTETS_AT_ONCE <= size:
+            plain = copy_plain(data + at, out + to)
+            at += plain
+            to += plain
+            if plain == OCTETS_AT_ONCE:
                 continue
-            while found & 0x80 == 0:
-                found >>= 8
-                at += 1
-                to += 1
         here = data[at]
         at += 1
         if here >= 0x20 and here != 0x22 and here != 0x5C:
