@@ -24,7 +24,7 @@ EXAMPLES = {
     "comity_pages/content/blocks.py:_NAME_PATTERNS": {"words": "|".join(WORDS_OF_NAMES.values())},
     "comity_pages/markdown/served_markdown.py:end": {"name": "script"},
     "comity_robots/switches.py:found": {"name": "ai-train"},
-    "comity_pages/signals/soft_404.py:_PATTERNS": {"said": "|".join(soft_404._OTHER_WORDS.values())},
+    "comity_pages/signals/soft_404.py:find_not_found()": {"pattern": "|".join(soft_404._OTHER_WORDS.values())},
 }
 # What they read is written by the operator or by us, and by no site.
 OURS = {

@@ -60,7 +60,6 @@ _OTHER_WORDS: Final = _ASCII_WORDS | {
     "נמצא": r"לא נמצא",
     "ไม่พบ": r"ไม่พบ",
 }
-_PATTERNS: Final = {word: re.compile(said, re.IGNORECASE) for word, said in _OTHER_WORDS.items()}
 
 
 def find_not_found(text: str) -> re.Match[str] | None:
@@ -69,7 +68,7 @@ def find_not_found(text: str) -> re.Match[str] | None:
     for pieces, said in _COMMON:
         if any(map(lower.__contains__, pieces)) and (match := said.search(text)):
             return match
-    for word in _ASCII_WORDS if text.isascii() else _PATTERNS:
-        if word in lower and (match := _PATTERNS[word].search(text)):
+    for word, pattern in (_ASCII_WORDS if text.isascii() else _OTHER_WORDS).items():
+        if word in lower and (match := re.search(pattern, text, re.IGNORECASE)):  # compiled when it is first needed
             return match
     return None

@@ -33,7 +33,7 @@ _WEIGHTS: Final = (0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9)  
 _BLOCKS: Final = (0, 16, 32, 48)
 # Chinese, Japanese, Korean and Thai are written without spaces: each character is a word.
 _UNSPACED: Final = "\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af"
-_WORD: Final = re.compile(f"[{_UNSPACED}]|[^\\W{_UNSPACED}]+")
+_WORD: Final = f"[{_UNSPACED}]|[^\\W{_UNSPACED}]+"  # compiled when it is first used, which takes milliseconds
 
 
 def fingerprint_of(body: bytes, encoding: str) -> int | None:
@@ -51,7 +51,7 @@ def text_of(html: bytes) -> str:
 
 def simhash(text: str) -> int | None:
     """The fingerprint of a text; None where it is too short to have one."""
-    words = _WORD.findall(text[:MAX_TEXT_CHARACTERS].lower())
+    words = re.findall(_WORD, text[:MAX_TEXT_CHARACTERS].lower())
     known = {word: _hash(word) for word in set(words)}
     hashes = [known[word] for word in words]
     first, second, third = _WEIGHTS

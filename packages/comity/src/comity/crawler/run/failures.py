@@ -5,7 +5,6 @@ import zlib
 from typing import Final
 
 import aiohttp
-from selectolax.lexbor import SelectolaxError
 
 from comity import errors
 
@@ -18,7 +17,7 @@ _OUR_ERRORS: Final = (
     errors.SystemFailed,
 )
 _PAGE_ERRORS: Final = (
-    *(errors.ComityError, aiohttp.ClientError, SelectolaxError, struct.error, zlib.error),
+    *(errors.ComityError, aiohttp.ClientError, struct.error, zlib.error),
     *(ArithmeticError, AssertionError, AttributeError, EOFError, LookupError, RecursionError, TypeError, ValueError),
     *(ConnectionError, TimeoutError),
 )
@@ -29,7 +28,9 @@ def raise_what_is_ours(error: Exception) -> None:
     crawl. These are a closed list, for a page that failed is not asked for again; anything else is raised, in words."""
     if isinstance(error, _OUR_ERRORS):
         raise error
-    if isinstance(error, _PAGE_ERRORS) and not errors.is_of_the_system(error):
+    from selectolax.lexbor import SelectolaxError  # late: most crawls have none
+
+    if isinstance(error, (*_PAGE_ERRORS, SelectolaxError)) and not errors.is_of_the_system(error):
         return
     if (failed := errors.system_failed(error)) is not None:
         raise failed from error

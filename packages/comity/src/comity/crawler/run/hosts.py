@@ -23,7 +23,7 @@ HOSTS_PER_TURN: Final = 256  # hosts that the frontier names in one turn of the 
 FAR_SECONDS: Final = 60.0  # seconds: who is to be left alone for longer gives its place up
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class Host:
     """One host. `delay` None: its robots.txt has not been asked for yet, so nothing but that may be sent."""
 

@@ -35,7 +35,7 @@ Written = tuple[Channel, dict[str, Any], Response | RobotsResult | None]
 LEFT_STATUSES: Final = (*GONE, *recrawl.MOVED_STATUSES)
 
 
-@dataclass(slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True, eq=False, repr=False)
 class Outcome:
     """What came of one URL: the answer, where there was one, and in a refresh its last visit, `before`. `requisites`:
     URLs of what it needs to look as it does, where that is kept."""
@@ -82,14 +82,14 @@ class Outcome:
         """Add to a batch what the frontier is to remember."""
 
 
-@dataclass(slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True, eq=False, repr=False)
 class RobotsKnown(Outcome):
     """Its robots.txt is known now, and allows it: it may be fetched when its host is ready again."""
 
     decision: Decision
 
 
-@dataclass(slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True, eq=False, repr=False)
 class Requeued(Outcome):
     """It is to have its turn again: what it needed is known now, or there was no room for a page. `error`: why its host
     is not to be asked for a while."""
@@ -97,7 +97,7 @@ class Requeued(Outcome):
     error: NotNow | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True, eq=False, repr=False)
 class Retried(Outcome):
     """It failed, and is to be tried again."""
 
@@ -105,7 +105,7 @@ class Retried(Outcome):
         batch.retried.append(self.entry.id)
 
 
-@dataclass(slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True, eq=False, repr=False)
 class Deferred(Outcome):
     """Its site's robots.txt cannot be reached, `why` in words: it waits until its host is resumed, and that counts as a
     try. `until`: when the robots.txt may be asked for again; None: that is known."""
@@ -121,7 +121,7 @@ class Deferred(Outcome):
         batch.postponed.append(self.entry.id)
 
 
-@dataclass(slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True, eq=False, repr=False)
 class PageRead(Outcome):
     """A page was read. `named`: the page with the links that count; None where it names nothing. `meta`: what it says
     of following them."""
@@ -130,7 +130,7 @@ class PageRead(Outcome):
     meta: RobotsMeta = records.NO_META
 
 
-@dataclass(slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True, eq=False, repr=False)
 class BodyRead(PageRead):
     """A page came whose body is new, as far as is known here; `usage` is what is stated, as its record has it."""
 
@@ -146,7 +146,7 @@ class BodyRead(PageRead):
         return True
 
 
-@dataclass(slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True, eq=False, repr=False)
 class PageKept(BodyRead):
     """A page.
 
@@ -248,7 +248,7 @@ class PageKept(BodyRead):
         )
 
 
-@dataclass(slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True, eq=False, repr=False)
 class Change(Outcome):
     """What a refresh found out about a page; `by` what says so: the `content` compared, a `validator` confirmed (304),
     the `status`, a sitemap's `lastmod`."""
@@ -279,7 +279,7 @@ class Moved(Gone):
     """A redirect is in its place, which is kept with that."""
 
 
-@dataclass(slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True, eq=False, repr=False)
 class Unchanged(PageRead):
     """A page is as it was; `answer` is None where the site was not asked, and `by` what says so."""
 
@@ -301,7 +301,7 @@ class Unchanged(PageRead):
         batch.visits.append(recrawl.confirmed(self.before, self.answer))
 
 
-@dataclass(slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True, eq=False, repr=False)
 class Redirected(Outcome):
     """It leads elsewhere; `target` is None where that is no web address."""
 
@@ -327,7 +327,7 @@ class Redirected(Outcome):
             yield Moved(entry=self.entry, answer=self.answer, before=self.before, by="status")
 
 
-@dataclass(slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True, eq=False, repr=False)
 class SitemapRead(Outcome):
     """A sitemap or a feed; `stated`: the latest time of a change that it leaves, and the page's URL; `said`: the fields
     of its record on how it was read, once it was."""
@@ -359,7 +359,7 @@ class GuessedSitemapMissing(Outcome):
     """There is no sitemap in a place that nobody had named."""
 
 
-@dataclass(slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True, eq=False, repr=False)
 class Refused(Outcome):
     """It may not be fetched."""
 
@@ -383,7 +383,7 @@ class Refused(Outcome):
             batch.by_policy.append((State.REFUSED, self.entry.id))
 
 
-@dataclass(slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True, eq=False, repr=False)
 class PartRefused(Outcome):
     """Something that a page wanted to load may not be fetched; the page's own entry is not settled by that."""
 
@@ -394,7 +394,7 @@ class PartRefused(Outcome):
         return records.refusal(self.decision, depth=self.entry.depth, found_on=url, needed_by=url)
 
 
-@dataclass(slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True, eq=False, repr=False)
 class RefusedByUsage(BodyRead):
     """A page was fetched, and is not kept because of what is stated about its use."""
 
@@ -417,7 +417,7 @@ class RefusedByUsage(BodyRead):
             batch.visits.append(Visit(self.entry.url, self.entry.depth, found_on=self.entry.found_on))
 
 
-@dataclass(slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True, eq=False, repr=False)
 class Failed(Outcome):
     """It is given up. `passing`: the failure may pass, so a refresh asks for it again. `by_policy`: it is our own
     policy that has nothing sent. `ours`: it is comity that cannot process the page, and no fault of its site."""
@@ -448,7 +448,7 @@ class Failed(Outcome):
             batch.by_policy.append((State.FAILED, entry.id))
 
 
-@dataclass(slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True, eq=False, repr=False)
 class RequisiteKept(Outcome):
     """What a page, or a style sheet, needs to look as it does."""
 
@@ -493,7 +493,7 @@ class PaymentRequiredOutcome(Failed):
     """Its site asks for payment or a licence; nothing is ever paid."""
 
 
-@dataclass(slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True, eq=False, repr=False)
 class NoURL(Outcome):
     """What was given to start from, `entry.url`, is no web address."""
 
@@ -503,7 +503,7 @@ class NoURL(Outcome):
         return _failure(self.entry, self.why, attempts=0)
 
 
-@dataclass(slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True, eq=False, repr=False)
 class Unwanted(Outcome):
     """It is of a content type that the settings leave out."""
 

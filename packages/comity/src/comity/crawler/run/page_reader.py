@@ -103,7 +103,7 @@ def overview_of(response: Response, read: Page) -> tuple["Judgement | None", Seq
         return None, ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class Rendered:
     """One page after its scripts ran.
 

@@ -29,7 +29,7 @@ MOVED_STATUSES: Final = (301, 308)
 _MAX_VALIDATOR_CHARACTERS: Final = 1024  # characters of a header that is kept
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class RefreshRun:
     """One refresh of a crawl.
 

@@ -31,7 +31,7 @@ from comity.policy.origin_policy import decide
 RECORD_BYTES: Final = 1000  # bytes of a record beside its body, about
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class PendingCommit:
     """What one commit is to make durable.
 

@@ -20,7 +20,7 @@ from comity.net import ClientSettings, Clock, Session
 from comity.policy import Policy
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class Listeners:
     """Who is told how a crawl goes: of each page, and of each failure and refusal (channel and record) once it is
     committed; when nothing refuses the crawl any more; when something for other shards was committed."""
@@ -31,7 +31,7 @@ class Listeners:
     sent: Callable[[], None] = lambda: None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class RunConfig:
     """The inputs of a run; see Crawler.
 
@@ -68,7 +68,7 @@ class RunConfig:
         return max(self.settings.concurrency, self.client_settings.connections)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class RunResources:
     """What is open while a run lasts. `reader` is for what takes long and needs nothing of the crawl's, `writer` has
     one thread."""

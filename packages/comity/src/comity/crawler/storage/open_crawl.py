@@ -10,7 +10,6 @@ from comity.crawler.storage.crawl_output import CrawlOutput
 from comity.crawler.storage.folder import FolderCrawl
 from comity.crawler.storage.manifest import stored_in
 from comity.crawler.storage.orders import EVERYTHING, Order
-from comity.crawler.storage.store import StoreCrawl
 from comity.errors import InputError, InvalidSetting, StorageError
 from comity.frontier.values import Unreachable
 
@@ -31,6 +30,8 @@ def open_crawl(place: str | Path | Sequence[Path], store: str | None = None) -> 
     """
     if isinstance(place, str):
         if place.startswith(STORES):
+            from comity.crawler.storage.store import StoreCrawl  # late: few crawls are in one
+
             return StoreCrawl(place)
         place = Path(place)
     crawl = _open(place, store)
@@ -59,6 +60,8 @@ def _open(folders: Path | Sequence[Path], store: str | None) -> StoredCrawl:
                 f"store: {folder} holds parts of a crawl in {mark.url!r}; a folder does not decide where to connect",
                 hint=f"if that database is yours, add --store {quote(mark.url)}; to frontier and serve, instead of DIR",
             )
+        from comity.crawler.storage.store import StoreCrawl
+
         try:
             return StoreCrawl(store, held)
         except Unreachable as error:
