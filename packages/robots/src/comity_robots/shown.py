@@ -1,7 +1,6 @@
 """How answers and pages are shown to people: one line, and a table where a notebook shows them."""
 
 from collections.abc import Iterable
-from html import escape
 from typing import ClassVar
 
 from comity_robots.errors import truncate
@@ -36,6 +35,8 @@ class ReprMixin:
 
 def table(rows: Iterable[tuple[str, object]]) -> str:
     """Names and values as HTML, without those that are None or empty; all text is escaped."""
+    from html import escape  # late: few ask for a table, and it brings all names of characters
+
     cells = "".join(
         f'<tr><th style="text-align:left">{escape(name)}</th><td style="text-align:left">{escape(str(value))}</td></tr>'
         for name, value in rows
