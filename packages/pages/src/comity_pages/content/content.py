@@ -65,10 +65,9 @@ _MIN_TEASERS: Final = 3
 _MAX_TEASER_WORDS: Final = 90  # words of a teaser beside its headline
 _MIN_HEADLINE_WORDS: Final = 4  # words of a headline; names of people and of days have fewer
 _COUNTER: Final = re.compile(r"[0-9]+|\b(?:odd|even|first|last|active)\b")
-_ASIDE_CLASS: Final = re.compile(
-    r"(?i)(?<![a-z])(?:admonition|callout|note(?:card)?|warning|caution|danger|tip|hint|important)(?![a-z])"
-)
-"""A class of what an author says beside the text: a note, a warning."""
+_LATIN_WORD: Final = re.compile("[a-z]+")
+_ASIDE_CLASSES: Final = frozenset("admonition callout note notecard warning caution danger tip hint important".split())
+"""Words in a class of what an author says beside the text: a note, a warning."""
 MIN_COPY_WORDS: Final = 12  # words from which on a part that stood on the page already is left out
 _MIN_COPY_WORDS_APART: Final = 50  # words of a part that is no sentence said of two things
 _MAX_BEGINNINGS: Final = 8
@@ -265,7 +264,12 @@ def _keep_sources(blocks: Sequence[Block]) -> None:
 def _keep_asides(blocks: Sequence[Block], tree: Tree) -> None:
     """A note, a tip or a warning stays with the kept text that it stands beside, but a site's own do not: of cookies,
     of a newsletter, in a dialog."""
-    asides = {node for classes, nodes in tree.by_class.items() if _ASIDE_CLASS.search(classes) for node in nodes}
+    asides = {
+        node
+        for classes, nodes in tree.by_class.items()
+        if not _ASIDE_CLASSES.isdisjoint(_LATIN_WORD.findall(classes.lower()))
+        for node in nodes
+    }
     asides.update(node for node in tree.all("aside", "div") if node.attributes.get("role") == "note")
     inside: dict[Node, list[Block]] = {}
     beside: set[Node | None] = set()

@@ -3,7 +3,7 @@ look for who wrote it and when.
 """
 
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import pairwise, repeat
 from typing import Final, Literal, NamedTuple
 
 from comity_pages.html.tree import Node, Text, Tree
@@ -97,5 +97,5 @@ class Page:
                     found.append(Piece(text, parent))
                     most -= len(text)
             elif not each.skipped and each.name not in _SKIPPED_ELEMENTS and each not in self.hidden:
-                stack += [(child, each) for child in (each.children if backwards else reversed(each.children))]
+                stack += zip(each.children if backwards else reversed(each.children), repeat(each))
         return found
