@@ -241,6 +241,12 @@ def test_each_finding_leads_to_its_page_which_is_the_documentation_s(page: Page)
     assert all(f'<h3 id="{code}">' in served for code in CODES)
 
 
+def test_a_path_is_blocked_for_all_in_the_fewest_lines() -> None:
+    text = "User-agent: *\nDisallow: /a\n\nUser-agent: GPTBot\nDisallow: /\n"
+    changed = workbench.switch(text, [], "blocked", path="/checkout")["text"]
+    assert changed == text.replace("/a\n", "/a\nDisallow: /checkout\n")
+
+
 def test_well_known_agents_have_a_source() -> None:
     for each in workbench.known_agents():
         assert each["source"].startswith(("https://", "http://"))

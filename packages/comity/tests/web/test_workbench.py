@@ -308,6 +308,36 @@ def test_a_switch_edits_the_file_in_the_fewest_lines_and_the_work_survives_a_rel
 
 
 @pytest.mark.long
+def test_what_may_come_next_stands_beside_the_answer_and_all_of_it_is_one_page(tab: Any, tmp_path: Path) -> None:
+    text = "User-agent: bingbot\r\nDisallow: /\r\nUser-agent: *\r\nDisallow: /<b>x\r\n"
+    (tmp_path / "robots.txt").write_bytes(text.encode())
+    tab.set_input_files("#open", tmp_path / "robots.txt")
+    tab.fill("#agents", "Bingbot")
+    tab.fill("#urls", "/blog/2024")
+    tab.get_by_role("button", name="Let Bingbot in").click()
+    tab.get_by_role("button", name="Block /blog/2024 for all").click()
+    tab.wait_for_selector("#why >> text=Bingbot may not fetch /blog/2024")
+    see(tab, "changes")
+    tab.wait_for_selector("#changes >> text=everybody else loses /blog/2024")
+    with tab.expect_download() as saving:
+        tab.locator("#save").click()
+    saved = Path(saving.value.path()).read_bytes()
+    assert saved.count(b"\r\n") == saved.count(b"\n") == 5, "line ends stay as they were"
+    with tab.expect_download() as saving:
+        tab.locator("#freeze").click()
+    saving.value.save_as(tmp_path / "page.html")
+    asked: list[str] = []
+    frozen = tab.context.new_page()
+    frozen.on("request", lambda request: asked.append(request.url))
+    frozen.goto((tmp_path / "page.html").as_uri())
+    assert "everybody else loses /blog/2024" in frozen.inner_text("main")
+    assert "Disallow: /<b>x" in frozen.inner_text("pre")
+    assert frozen.locator("button, script, b").count() == 0
+    check_for_all(frozen)
+    assert len(asked) == 1, "it asks nothing of any server"
+
+
+@pytest.mark.long
 def test_nobody_is_left_out(tab: Any, page: Any) -> None:
     for path in ("/", "/api.html", "/lint.html"):
         tab.goto(f"{page.url}{path}")

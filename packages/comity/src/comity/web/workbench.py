@@ -188,22 +188,24 @@ def bots(text: str, dialect: str = "rfc9309") -> dict[str, Any]:
 
 
 def switch(
-    text: str, agents: Sequence[str], access: str, purpose: str = "", dialect: str = "rfc9309"
+    text: str, agents: Sequence[str], access: str, purpose: str = "", dialect: str = "rfc9309", path: str = ""
 ) -> dict[str, str]:
-    """The file with the fewest lines changed so that agents are blocked, or no longer blocked.
+    """The file with the fewest lines changed so that agents are blocked, or no longer blocked, or a path is for all.
 
     Args:
         access: `allowed` or `blocked`.
         purpose: one whose agents are switched too, and what content may be used for with it.
+        path: a pattern that nobody may fetch, whatever `access` is.
 
     Raises:
         InvalidQuestion: a value is none, or there is no such edit.
     """
-    bounded(text, agents, ())
+    bounded(text, agents, [path])
     if access not in ("allowed", "blocked"):
         raise InvalidQuestion("access: write allowed or blocked")
     allow = access == "allowed"
-    wishes = switches.Wishes(purposes={purpose: allow} if purpose else {}, agents=dict.fromkeys(agents, allow))
+    purposes = {purpose: allow} if purpose else {}
+    wishes = switches.Wishes(purposes=purposes, agents=dict.fromkeys(agents, allow), block=[path] if path else [])
     try:
         return {"text": str(switches.written(wishes, _parsed(text, dialect)))}
     except InvalidSetting as error:

@@ -162,7 +162,7 @@ function reason({ agent, url }, found) {
   const uses = found.usage.map((each) => element("li", {}, each.why));
   $("why").replaceChildren(
     element("p", { class: `verdict ${found.allowed ? "yes" : "no"}` }, `${plain(agent)} ${found.allowed ? "may" : "may not"} fetch ${plain(url)}`),
-    element("p", {}, found.why, " ", found.rule ? jump(found.rule.line, "show") : ""),
+    element("p", {}, found.why, " ", found.rule ? jump(found.rule.line, "show") : "", " ", next({ agent, url }, found)),
     element("p", { class: "soft" }, found.group ? `Group of ${found.group.agents.slice(0, 4).join(", ")}${found.group.agents.length > 4 ? " ..." : ""} (line ${found.group.line})` : "No group applies", found.delay === null ? "" : `; Crawl-delay ${found.delay} s`),
     ...[lost, others, uses].filter((each) => each.length).map((each) => element("ul", {}, ...each)),
   );
@@ -204,13 +204,27 @@ function botRow(bot, question) {
 function toggle(name, on, question, agents, purpose) {
   const button = element("button", { type: "button", role: "switch", class: "switch", "aria-checked": String(on), "aria-label": name }, on ? "on" : "off");
   button.addEventListener("click", async () => {
-    const found = await post("switch", { ...question, agents, purpose, access: on ? "blocked" : "allowed" });
-    if (question.text !== editor.value) { say("The file has changed: switch again"); return; }
-    if (found.error) { $("error").textContent = found.error; return; }
-    editor.patch(found.text);
-    say(`${name}: ${on ? "blocked" : "no longer blocked"}; Changes shows the effect`);
-    latestBots();
+    await edit(question, { agents, purpose, access: on ? "blocked" : "allowed" }, `${name}: ${on ? "blocked" : "no longer blocked"}`);
   });
+  return button;
+}
+
+async function edit(question, wish, words) {
+  const found = await post("switch", { ...question, ...wish });
+  if (question.text !== editor.value) { say("The file has changed: switch again"); return; }
+  if (found.error) { $("error").textContent = found.error; return; }
+  editor.patch(found.text);
+  say(`${words}; Changes shows the effect`);
+  latestBots();
+}
+
+/** What is next where an answer is not the wanted one: to block for all what may be fetched, or to let in who is blocked from everything. */
+function next({ agent, url }, { allowed, rule }) {
+  const path = url.startsWith("/") ? url : URL.parse(url)?.pathname ?? "/";
+  if (allowed ? path === "/" : !["/", "/*", "*"].includes(rule?.pattern)) return "";
+  const [words, wish] = allowed ? [`Block ${plain(path)} for all`, { agents: [], path, access: "blocked" }] : [`Let ${plain(agent)} in`, { agents: [agent], access: "allowed" }];
+  const button = element("button", { type: "button" }, words);
+  button.addEventListener("click", () => edit({ text: editor.value, dialect: $("dialect").value }, wish, words));
   return button;
 }
 
@@ -344,6 +358,38 @@ async function unpacked(text) {
   return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate-raw"))).text();
 }
 
+/** The file with the line ends that it came with. */
+const written = () => before.includes("\r\n") ? editor.value.replaceAll("\n", "\r\n") : editor.value;
+
+function save(text, download, type) {
+  const link = element("a", { href: URL.createObjectURL(new Blob([text], { type })), download });
+  link.click();
+  URL.revokeObjectURL(link.href);
+}
+
+/** The answers and the file as one page that asks nothing of any server. */
+async function frozen() {
+  const made = document.implementation.createHTMLDocument(`${plain(source)}: comity`), style = await (await fetch("style.css")).text();
+  const part = (title, ...ids) => {
+    const copies = ids.map((id) => $(id).cloneNode(true)).filter((copy) => !copy.hidden && copy.textContent);
+    for (const copy of copies) {
+      for (const each of copy.querySelectorAll("a, button")) {
+        if (each.closest(".row") || each.matches(".switch") || each.textContent === "Fix") each.remove();
+        else each.replaceWith(element("span", each.closest("#matrix") ? { class: `tag ${each.className}` } : {}, each.textContent), each.closest("#matrix") ? element("small", {}, ` ${each.title}`) : "");
+      }
+    }
+    return copies.length ? [element("section", {}, element("h2", {}, title), ...copies)] : [];
+  };
+  made.documentElement.lang = "en";
+  made.head.append(element("meta", { charset: "utf-8" }), element("meta", { name: "viewport", content: "width=device-width, initial-scale=1" }), element("meta", { name: "color-scheme", content: "light dark" }),
+    element("meta", { "http-equiv": "Content-Security-Policy", content: "default-src 'none'; style-src 'unsafe-inline'" }));
+  made.body.append(element("header", { class: "bar" }, element("h1", {}, "comity ", element("span", {}, plain(source)))), element("main", { class: "plain" },
+    element("p", { class: "soft" }, `On ${new Date().toISOString().slice(0, 10)}, read as ${dialectName($("dialect").value)}. Lines are those of the file below.`),
+    ...part("Changes", "changes"), ...part("URLs", "verdicts", "sitemaps-part"), ...part("Tests", "results"), ...part("Bots", "stated", "bots"), ...part("Findings", "findings"),
+    element("section", {}, element("h2", {}, "robots.txt"), element("pre", { tabindex: "0" }, editor.value.split("\n").map((line, at) => `${String(at + 1).padStart(4)}  ${line}`).join("\n")))));
+  return `<!doctype html>${made.documentElement.outerHTML.replace("</head>", () => `<style>${style}</style></head>`)}`;
+}
+
 async function opened(file) {
   const text = await file.text();
   try {
@@ -393,7 +439,7 @@ async function begin() {
     $("known").value = "";
     soon();
   });
-  $("keep").addEventListener("click", () => { before = editor.value; source = "the file as it was"; $("against").textContent = source; compare(); say("Changes count from here"); });
+  $("keep").addEventListener("click", () => { before = written(); source = "the file as it was"; $("against").textContent = source; compare(); say("Changes count from here"); });
   $("example").addEventListener("click", (event) => { event.preventDefault(); restore({ ...FRESH, ...EXAMPLE }); $("fetched").textContent = "The example is open."; soon(); slower(); });
   let shared = "";
   addEventListener("hashchange", async () => {
@@ -408,11 +454,8 @@ async function begin() {
     location.hash = shared;
     try { await navigator.clipboard.writeText(location.href); say("Link copied"); } catch { say("The link is in the address bar"); }
   });
-  $("save").addEventListener("click", () => {
-    const link = element("a", { href: URL.createObjectURL(new Blob([editor.value], { type: "text/plain" })), download: "robots.txt" });
-    link.click();
-    URL.revokeObjectURL(link.href);
-  });
+  $("save").addEventListener("click", () => save(written(), "robots.txt", "text/plain"));
+  $("freeze").addEventListener("click", async () => save(await frozen(), "robots.html", "text/html"));
   $("open").addEventListener("change", () => { if ($("open").files[0]) opened($("open").files[0]); $("open").value = ""; });
   document.addEventListener("dragover", (event) => event.preventDefault());
   document.addEventListener("drop", (event) => { event.preventDefault(); if (event.dataTransfer.files[0]) opened(event.dataTransfer.files[0]); });
