@@ -17,8 +17,7 @@ _AUTHORITY: Final = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[0-9A-Za-z_.-]+)(?::[0-9]{1
 MIN_TOKEN_CHARACTERS: Final = 16
 MAX_CONNECTIONS: Final = 128
 """At once: a crawl that shows its dashboard leaves 256 descriptors to all else of its process (docs/addresses.md)."""
-MAX_HEAD_SECONDS: Final = 10.0
-"""For the head of a request, from the connection or from the end of the request before."""
+MAX_HEAD_SECONDS: Final = 10.0  # for the head of a request, from the connection or from the end of the request before
 
 AsgiMessage = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[AsgiMessage]]

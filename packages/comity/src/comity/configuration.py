@@ -29,8 +29,7 @@ SWITCHES: Final = frozenset(
 )
 MAX_FILE_BYTES: Final = 1024 * 1024  # of a file that nobody named
 
-ALIASES: Final = {"delay": "min_interval"}
-"""Other names under which people look for a setting."""
+ALIASES: Final = {"delay": "min_interval"}  # other names under which people look for a setting
 
 _OF_REQUESTS: Final[Mapping[str, SettingField]] = {
     "preset": SettingField(name="preset", hint=str, default="rfc9309"),

@@ -16,10 +16,8 @@ from comity_pages import urls
 from comity_pages.signals import rsl
 from comity_robots.usage.statements import is_absolute, located
 
-MAX_HEADER_CHARACTERS: Final = 4096
-"""Characters read of one header."""
-MAX_TERMS_BYTES: Final = 65_536
-"""Of a body or header that states x402 terms; a larger one is not read."""
+MAX_HEADER_CHARACTERS: Final = 4096  # characters read of one header
+MAX_TERMS_BYTES: Final = 65_536  # of a body or header that states x402 terms; a larger one is not read
 MAX_OFFERS: Final = 16
 _MAX_WORD_CHARACTERS: Final = 200
 _PRICE: Final = re.compile(r"(?:([A-Za-z]{3})\s+)?(\d{1,12}(?:\.\d{1,12})?)(?:\s+([A-Za-z]{3}))?")

@@ -23,12 +23,9 @@ if TYPE_CHECKING:
 UsageLine = tuple[int, str, str | None]
 """Line (from 1), value as written after the colon without its comment, and the user agents of its group, or None."""
 
-MAX_GROUP_CHARACTERS: Final = 200
-"""Characters kept of a group's user agents."""
-MAX_UNGROUPED_STATEMENTS: Final = 256
-"""Statements kept that stand under no User-agent line."""
-MAX_OTHERS: Final = 3
-"""Statements kept that are meant for others, where none is meant for an agent."""
+MAX_GROUP_CHARACTERS: Final = 200  # characters kept of a group's user agents
+MAX_UNGROUPED_STATEMENTS: Final = 256  # statements kept that stand under no User-agent line
+MAX_OTHERS: Final = 3  # statements kept that are meant for others, where none is meant for an agent
 STATING: Final[dict[int, Vocabulary]] = {
     each.number: imported(f"comity_robots.usage.{each.vocabulary}").VOCABULARY
     for each in directives.DIRECTIVES

@@ -24,8 +24,7 @@ from comity.frontier.durable import writing_to
 from comity.policy import Policy
 
 DIALECTS: Final = b"comity.dialects"
-MAX_ROWS_AS_TEXT: Final = 10_000
-"""Rows that are turned into text at a time."""
+MAX_ROWS_AS_TEXT: Final = 10_000  # rows that are turned into text at a time
 
 
 class Judge:
@@ -86,8 +85,7 @@ def written(judge: Judge, tables: Iterator[Any], folder: Path, piece: int = 0) -
         yield part, len(table)
 
 
-FORMATS: Final = (".parquet", ".csv", ".jsonl")
-"""What `joined` can write, by the ends of names."""
+FORMATS: Final = (".parquet", ".csv", ".jsonl")  # what `joined` can write, by the ends of names
 
 
 def joined(parts: list[Path], output: Path, *, column: str = "url", wide: bool = False) -> None:

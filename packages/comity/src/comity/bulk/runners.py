@@ -13,8 +13,7 @@ from comity.bulk import part_files, sources, summary
 from comity.bulk.sources import Piece
 from comity.errors import ComityError, EngineFailed
 
-JudgedPart = tuple[Path, int, summary.Counts]
-"""A part, how many URLs it has, and its counts."""
+JudgedPart = tuple[Path, int, summary.Counts]  # a part, how many URLs it has, and its counts
 Judging = Generator[JudgedPart, None, None]
 MAX_WAITING_TASKS: Final = 64
 """Tasks that wait at least, however small the cluster is: one that grows does so for what waits."""

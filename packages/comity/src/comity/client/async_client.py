@@ -28,8 +28,7 @@ if TYPE_CHECKING:
     from comity.retrieve import Chooser, Extractor, Fetcher, Retrieved
     from comity_pages.signals.llms import Strategy
 
-Progress = Callable[[int, int], None]
-"""Called with how many URLs are done, and how many there are."""
+Progress = Callable[[int, int], None]  # called with how many URLs are done, and how many there are
 Answered = Callable[[int, Mapping[str, str]], None]
 """Called with status and headers of an answer when its head is there."""
 

@@ -24,10 +24,8 @@ from comity_robots.fields import DAY
 CARD: Final = "agent-card.json"
 RANGES: Final = "client-ranges.json"
 DIRECTORY_TYPE: Final = "application/http-message-signatures-directory+json"
-BEGINS_AFTER: Final = DAY
-"""Seconds after which a new key signs: verifiers keep a directory for a day at most."""
-LISTED_AFTER: Final = 7 * DAY
-"""Seconds that an old key stays in the directory once another signs."""
+BEGINS_AFTER: Final = DAY  # seconds after which a new key signs: verifiers keep a directory for a day at most
+LISTED_AFTER: Final = 7 * DAY  # seconds that an old key stays in the directory once another signs
 
 
 def create(folder: Path, identity: Identity, now: float) -> Identity:

@@ -26,16 +26,13 @@ from comity_pages import urls
 MAX_KEYS: Final = 32
 MAX_DIRECTORIES: Final = 10_000
 MAX_DIRECTORY_BYTES: Final = 64 * 1024
-FAILED_LIFE_SECONDS: Final = 300.0
-"""Seconds for which a directory that failed is left alone (draft, B.5)."""
+FAILED_LIFE_SECONDS: Final = 300.0  # seconds for which a directory that failed is left alone (draft, B.5)
 MIN_LIFE_SECONDS: Final = 60.0
 """Seconds for which a directory is kept in any case, so that requests do not fetch it one by one."""
-MAX_FETCH_SECONDS: Final = 5.0
-"""Seconds for a directory, with all that leads to it."""
+MAX_FETCH_SECONDS: Final = 5.0  # seconds for a directory, with all that leads to it
 MAX_FETCHES_AT_ONCE: Final = 32
 """Of directories. A request that would need more is told that its keys could not be fetched."""
-MAX_REQUESTS_PER_MINUTE: Final = 300
-"""Sent for directories of which no key is known yet."""
+MAX_REQUESTS_PER_MINUTE: Final = 300  # sent for directories of which no key is known yet
 MAX_REQUESTS_PER_SITE: Final = 10
 """Sent to the hosts of one registrable domain in a minute: whoever sends us requests says whom we ask."""
 MINUTE_SECONDS: Final = 60.0
@@ -78,8 +75,7 @@ class _Kept:
     failed: str = ""
 
 
-_Where = tuple[Kind, str]
-"""Kind and URL of a directory: what a URL answers is read by its kind."""
+_Where = tuple[Kind, str]  # kind and URL of a directory: what a URL answers is read by its kind
 
 
 class _Sent:
@@ -320,8 +316,7 @@ async def verify(method: str, url: str, headers: Mapping[str, str], lookup: KeyL
 
 
 Scope = dict[str, Any]
-_PCHAR: Final = "/!$&'()*+,;=:@"
-"""What stands in a path as it is beside letters, digits and `-._~` (RFC 3986, 3.3)."""
+_PCHAR: Final = "/!$&'()*+,;=:@"  # what stands in a path as it is beside letters, digits and `-._~` (RFC 3986, 3.3)
 
 
 class VerifyingMiddleware:

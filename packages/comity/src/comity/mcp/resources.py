@@ -119,8 +119,7 @@ async def read(service: Service, uri: str) -> list[ReadResourceContents]:
     return [_NOTICE, contents]
 
 
-Part = tuple[ReadResourceContents, int | None]
-"""Contents, and where the next part begins."""
+Part = tuple[ReadResourceContents, int | None]  # contents, and where the next part begins
 
 
 def _part_of(content: str | bytes, start: int, media_type: str, meta: dict[str, Any]) -> Part:

@@ -19,8 +19,7 @@ from comity.mcp.untrusted import NOTICE
 from comity_robots.usage.statements import StatedValue
 
 ToolContext = Context[Service, Any]
-_KEYWORDS: Final[Mapping[str, str]] = {"from": "from_"}
-"""Arguments whose names are words of Python."""
+_KEYWORDS: Final[Mapping[str, str]] = {"from": "from_"}  # arguments whose names are words of Python
 
 
 def text_of(description: str, max_length: int, min_length: int | None = None) -> Any:

@@ -35,8 +35,7 @@ _MISSING: Final = {socket.EAI_NONAME, getattr(socket, "EAI_NODATA", socket.EAI_N
 _ARES_MISSING: Final = (1, 4, 8)  # of c-ares: no data, not found, no host name
 _ARES_DAMAGED: Final = 10
 
-FoundAddresses = tuple[tuple[str, ...], float]
-"""Addresses, and the seconds that they may be kept."""
+FoundAddresses = tuple[tuple[str, ...], float]  # addresses, and the seconds that they may be kept
 
 
 class _Damaged(socket.gaierror):

@@ -45,12 +45,9 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 MAX_SLEEP_SECONDS: Final = 86_400.0  # clocks of the operating system take no number of any size
-MAX_ROBOTS_SECONDS = 30.0
-"""For a robots.txt, and for each of its redirects, where no settings say otherwise."""
-MAX_ROBOTS_BYTES: Final = 1024 * 1024
-"""Of a robots.txt that a wrapped library gets (RFC 9309, 2.5: at least 500 KiB)."""
-MAX_ROBOTS_RATIO: Final = 1000.0
-"""Decoded bytes of it for one received; MAX_ROBOTS_BYTES is the limit that counts."""
+MAX_ROBOTS_SECONDS = 30.0  # for a robots.txt, and for each of its redirects, where no settings say otherwise
+MAX_ROBOTS_BYTES: Final = 1024 * 1024  # of a robots.txt that a wrapped library gets (RFC 9309, 2.5: at least 500 KiB)
+MAX_ROBOTS_RATIO: Final = 1000.0  # decoded bytes of it for one received; MAX_ROBOTS_BYTES is the limit that counts
 REUSABLE_SCHEMES: Final = ("basic ", "bearer ", "license ")
 """Schemes whose credentials hold for more than one URL (RFC 7617, RFC 6750, RSL)."""
 NO_HEADERS: Final[Mapping[str, str]] = {}

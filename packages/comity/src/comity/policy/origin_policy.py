@@ -29,10 +29,8 @@ if TYPE_CHECKING:
 
 MIN_SLOW_STEPS: Final = 4_000_000
 """Asterisks in a robots.txt times characters of a URL, from which on the answer takes milliseconds."""
-MAX_SLOW_ANSWERS: Final = 64
-"""Slow answers remembered: a URL is asked about more than once on its way."""
-MIN_HOPELESS_SECONDS: Final = DAY
-"""Seconds between two requests; who asks for more wants none."""
+MAX_SLOW_ANSWERS: Final = 64  # slow answers remembered: a URL is asked about more than once on its way
+MIN_HOPELESS_SECONDS: Final = DAY  # seconds between two requests; who asks for more wants none
 _OF_RESULT: Final = attrgetter(*(each.name for each in fields(Source)))
 MAX_UNIX_TIME: Final = 253_402_300_799.0  # Unix time of the end of the year 9999
 Answer = tuple[bool, "Rule | None", bool | None, str]

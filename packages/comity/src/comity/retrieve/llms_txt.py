@@ -20,10 +20,8 @@ from comity.retrieve.plugins import Fetcher, HttpClient, fetch
 from comity_pages.signals import llms
 from comity_pages.signals.llms import LlmsTxt
 
-FAILURE_LIFE: Final = 300.0
-"""Seconds an llms.txt that could not be fetched is not asked for again."""
-MAX_ORIGINS: Final = 500
-"""Origins of one client whose llms.txt is kept."""
+FAILURE_LIFE: Final = 300.0  # seconds an llms.txt that could not be fetched is not asked for again
+MAX_ORIGINS: Final = 500  # origins of one client whose llms.txt is kept
 
 
 @dataclass(slots=True)

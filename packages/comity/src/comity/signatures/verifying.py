@@ -10,18 +10,13 @@ from comity.signatures.base import TAG, Covered, Uncovered, base, joined, reques
 from comity.signatures.keys import TEST_KEYS, PublicKey
 from comity_pages.urls import Url
 
-MAX_LIFE_SECONDS: Final = 86_400
-"""Seconds between `created` and `expires` that are accepted (draft, 3.2)."""
-MAX_SKEW_SECONDS: Final = 30
-"""Seconds by which the signer's clock may be ahead."""
-MAX_SIGNATURES: Final = 4
-"""Signatures of one request that are looked at."""
-MAX_COVERED_COMPONENTS: Final = 32
-"""Components that a signature may cover."""
+MAX_LIFE_SECONDS: Final = 86_400  # seconds between `created` and `expires` that are accepted (draft, 3.2)
+MAX_SKEW_SECONDS: Final = 30  # seconds by which the signer's clock may be ahead
+MAX_SIGNATURES: Final = 4  # signatures of one request that are looked at
+MAX_COVERED_COMPONENTS: Final = 32  # components that a signature may cover
 MAX_FIELD_CHARACTERS: Final = 16_384
 """Of each of the three fields: reading them costs a server time before anybody is known."""
-MAX_URL_CHARACTERS: Final = 2_048
-"""Of a URL in `Signature-Agent`: it is kept, whoever sent it."""
+MAX_URL_CHARACTERS: Final = 2_048  # of a URL in `Signature-Agent`: it is kept, whoever sent it
 Kind = Literal["directory", "jwks_uri", "cimd"]
 SITEMAP_PATHS: Final = "/.well-known/http-message-signatures-directory"
 

@@ -7,8 +7,7 @@ Severity = Literal["error", "warning", "info"]
 
 # error: the line does not do what it says; warning: some crawlers read it otherwise, or it has a surprising effect;
 # info: it has no effect, or is worth knowing.
-CODES: dict[str, tuple[Severity, str]] = {}
-"""Severity and meaning by code; each module adds those of its findings."""
+CODES: dict[str, tuple[Severity, str]] = {}  # severity and meaning by code; each module adds those of its findings
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,8 +25,7 @@ from comity_robots.witnesses import NONE_FRESH, Exhausted, Patterns, Steps, fres
 MAX_PAIRS_COMPARED: Final = 400_000  # of patterns, for one file; rules for which that is not enough stay
 
 
-Removal = tuple[str, int]
-"""Code of the finding, and the rule because of which another may go."""
+Removal = tuple[str, int]  # code of the finding, and the rule because of which another may go
 
 
 class Claim(NamedTuple):

@@ -35,8 +35,7 @@ _DRUPAL: Final = frozenset(("/profiles/", "/scripts/"))
 """Folders that Drupal's own robots.txt closes; its scripts folder holds commands, and no page needs it."""
 # Search engines, and how each reads the rules for its own crawler.
 _READERS: Final = (("Google", "google", "Googlebot"), ("Bing", "bing", "bingbot"))
-MAX_RULES_COMPARED: Final = 200
-"""Rules for everybody that named groups are compared with."""
+MAX_RULES_COMPARED: Final = 200  # rules for everybody that named groups are compared with
 MAX_QUESTIONS: Final = 200_000
 """Questions times wildcard rules that one kind of finding is worth; beyond them it is not looked for."""
 CODES.update(

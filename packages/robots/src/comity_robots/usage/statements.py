@@ -18,22 +18,17 @@ StatedValue = Literal["allowed", "disallowed", "unknown", "immediate", "referenc
 Origin = Literal["robots.txt", "header", "meta", "link", "attribute", "tdmrep.json", "RSL licence"]
 UsageScope = Literal["page", "images", "parts"]
 
-MAX_LICENCES: Final = 64
-"""Licences kept of one place."""
+MAX_LICENCES: Final = 64  # licences kept of one place
 PURPOSES: Final = ("search", "ai-input", "train-ai")
 """Showing it in search results; putting it before a model at answer time; training a model on it."""
 USES: Final[tuple[Use, ...]] = ("immediate", "reference", "full")
 """The most that may be done with content, from least to most: interact and keep nothing; index, excerpt and link back;
 summarise and reproduce. Source: Content Signals (2026-07)."""
-USE: Final = "use"
-"""The `purpose` of statements whose value is one of USES."""
+USE: Final = "use"  # the `purpose` of statements whose value is one of USES
 
-MAX_KNOWN: Final = 256
-"""Statements about PURPOSES that one source keeps for one URL; a real site makes three."""
-MAX_URL: Final = 2_083
-"""Characters kept of a licence's or a policy's URL."""
-MAX_OTHERS: Final = 32
-"""Statements about anything else that one source keeps for one URL."""
+MAX_KNOWN: Final = 256  # statements about PURPOSES that one source keeps for one URL; a real site makes three
+MAX_URL: Final = 2_083  # characters kept of a licence's or a policy's URL
+MAX_OTHERS: Final = 32  # statements about anything else that one source keeps for one URL
 
 _SYNONYMS: Final = {"ai-train": "train-ai", "ai-use": "ai-input"}
 # TDMRep, "Processing priority": what is said closer to the content supersedes what is said further away.

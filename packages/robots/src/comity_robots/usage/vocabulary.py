@@ -8,12 +8,9 @@ from typing import Final, NamedTuple
 
 from comity_robots.usage.statements import StatedValue
 
-MAX_CHARS: Final = 8_192
-"""A longer value is not read: its preferences are unknown."""
-MAX_KEYS: Final = 32
-"""Keys outside the vocabulary that are reported for one value."""
-MAX_KEY_CHARACTERS: Final = 100
-"""Characters kept of such a key."""
+MAX_CHARS: Final = 8_192  # a longer value is not read: its preferences are unknown
+MAX_KEYS: Final = 32  # keys outside the vocabulary that are reported for one value
+MAX_KEY_CHARACTERS: Final = 100  # characters kept of such a key
 
 
 class Stated(NamedTuple):

@@ -39,8 +39,7 @@ class Spent:
 
 
 COUNTED: Final = tuple(Spent.__dataclass_fields__)[:-1]
-GRANTED: Final = "granted"
-"""The name of the pages that one of several workers may keep."""
+GRANTED: Final = "granted"  # the name of the pages that one of several workers may keep
 
 
 class Budget:

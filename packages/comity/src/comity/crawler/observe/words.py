@@ -10,8 +10,7 @@ QUEUED, KEPT, REFUSED, FAILED, SKIPPED = "queued", "kept", "refused", "failed", 
 NO_ROBOTS: Final = "waiting for robots.txt"
 URL_WORDS: Final[tuple[str, ...]] = (KEPT, QUEUED, NO_ROBOTS, REFUSED, FAILED)
 """What becomes of the URLs of a crawl, in the order in which they are counted."""
-ANSWERED: Final = "answered"
-"""Kept pages, redirects and sitemaps together."""
+ANSWERED: Final = "answered"  # kept pages, redirects and sitemaps together
 WAITS: Final = {
     "interval": "interval",
     "retry_after": "Retry-After",
