@@ -3,9 +3,10 @@
 import asyncio
 import gzip
 import json
+import sqlite3
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any
 
@@ -51,6 +52,32 @@ def paths(folder: Path, site: Site, channel: str = "pages") -> set[str]:
 
 def urlset(site: Site, *targets: str) -> str:
     return SITEMAP.format("".join(f"<url><loc>{site.url(target)}</loc></url>" for target in targets))
+
+
+# covers: W1
+def test_a_page_s_record_has_what_the_sitemap_says_of_its_last_change_also_in_a_later_run(
+    site: Site, tmp_path: Path
+) -> None:
+    site.set("/robots.txt", "User-agent: *\nDisallow: /no")
+    dates = {"/a": "2026", "/b": "2026-05", "/c": "2026-05-17", "/d?utm_source=x": "2026-05-17T09:30:00+02:00"}
+    dates |= {"/e": "yesterday", "/no": "2026"}
+    for path in (*dates, "/d", "/unlisted"):
+        site.link(path, "/unlisted")
+    entries = (f"<url><loc>{site.url(path)}</loc><lastmod>{date}</lastmod></url>" for path, date in dates.items())
+    site.set("/map.xml", SITEMAP.format("".join(entries)))
+    crawl(tmp_path, site.url("/map.xml"), max_pages=1)
+    crawl(tmp_path, max_pages=None)
+    found = {record["url"].removeprefix(site.url("")): record["lastmod"] for record in records(tmp_path, "pages")}
+    listed = {"/a": "2026", "/b": "2026-05", "/c": "2026-05-17", "/d": dates["/d?utm_source=x"]}
+    assert found == {**listed, "/e": None, "/unlisted": None}
+    with closing(sqlite3.connect(tmp_path / "frontier.sqlite")) as db:
+        kept = db.execute("SELECT key FROM fact WHERE key LIKE 'lastmod %'").fetchall()
+    assert kept == [(f"lastmod {site.url('/no')}",)], "what a record has is forgotten"
+    site.set("/map.xml", urlset(site, "/a"))
+    site.link("/a", "/new")
+    asyncio.run(Crawler((), tmp_path, policy=QUICK, refresh=True).run())
+    again = [record for record in records(tmp_path, "pages") if record["refresh"] == 1]
+    assert {record["url"]: record["lastmod"] for record in again}[site.url("/a")] is None, "it says so no more"
 
 
 # covers: W4, Y5

@@ -26,9 +26,9 @@ _PYTHON: dict[ColumnType, type | tuple[type, ...]] = {
 
 _SCHEMA: Final[dict[Channel, str]] = {
     "pages": "url:text! found_on:text status:integer! fetched_at:time elapsed:real depth:integer content_type:text "
-    "bytes:integer sha256:text! encoding:text title:text canonical:text link_count:integer noindex:boolean "
-    "duplicate:text duplicate_of:text soft_404:text challenge:text misfit:text warnings:json refresh:integer "
-    "rendered:boolean rendered_sha256:text render_note:text render_parts:json usage:json "
+    "bytes:integer sha256:text! encoding:text title:text canonical:text lastmod:text link_count:integer "
+    "noindex:boolean duplicate:text duplicate_of:text soft_404:text challenge:text misfit:text warnings:json "
+    "refresh:integer rendered:boolean rendered_sha256:text render_note:text render_parts:json usage:json "
     "headers:json body:text body_bytes:bytes DECISION",
     "refusals": "url:text! found_on:text depth:integer by:text why:text! needed_by:text status:integer fetched_at:time "
     "usage:json refresh:integer DECISION",

@@ -43,6 +43,7 @@ class CrawledPage(ReprMixin):
         decision: why it could be fetched, with rule and evidence; of use it knows what robots.txt states alone.
         usage: what robots.txt, headers and metas state together; None where the policy has no purposes.
         fetched_at: Unix time in seconds.
+        lastmod: when it changed last, as a sitemap says that was read before, and as precisely; None where none does.
     """
 
     url: str
@@ -60,6 +61,7 @@ class CrawledPage(ReprMixin):
     duplicate: Duplicate | None = None
     found_on: str | None = None
     usage: Usage | None = None
+    lastmod: str | None = None
 
     def _line(self) -> str:
         said = f"{self.status} {short(self.url)} {self.content_type}"
@@ -106,6 +108,7 @@ class CrawledPage(ReprMixin):
         duplicate: Duplicate | None = None,
         found_on: str | None = None,
         usage: Usage | None = None,
+        lastmod: str | None = None,
     ) -> Self:
         """Of a response and what was read in it (`read_response`, `read_meta`)."""
         kind = response.headers.get("Content-Type")
@@ -127,6 +130,7 @@ class CrawledPage(ReprMixin):
             duplicate=duplicate,
             found_on=found_on,
             usage=usage,
+            lastmod=lastmod,
         )
 
 

@@ -14,6 +14,7 @@ from comity.crawler.finding.sitemap_names import SITEMAP_PATHS, SitemapNames
 from comity.crawler.finding.traps import Traps, redirect_trap
 from comity.crawler.output import records
 from comity.crawler.run.outcomes import NoURL
+from comity.crawler.run.recrawl import LASTMOD
 from comity.crawler.run.results import ResultBuffer
 from comity.crawler.run.run_config import RunConfig
 from comity.domains import registrable
@@ -110,6 +111,13 @@ class URLFilter:
             origin_policy = self._origin_policy(guess := origin + place)
             if origin_policy is not None and origin_policy.allows(guess):
                 self.discover(guess, depth=1, kind=EntryKind.SITEMAP)
+
+    def dated(self, url: str, depth: int, lastmod: str) -> None:
+        """Remember what a sitemap says of when a page of ours changed, until its record is written."""
+        url = self.clean(url)
+        is_ours = self._assignment is None or self._assignment.elsewhere(urls.host(url)) is None
+        if is_ours and self._scope.covers(url, depth=depth, lists=False):
+            self._results.facts.put(f"{LASTMOD}{url}", lastmod)
 
     def from_source(self, url: str) -> None:
         """Take up what a source names: it is given by hand, and the scope widens around it."""

@@ -60,24 +60,19 @@ def is_sitemap(body: bytes, url: str, *, feeds: bool) -> bool:
 
 
 class SitemapContents:
-    """What a sitemap or a feed names, other sitemaps and the pages it may speak of; see `latest_change`. It is read
-    once.
+    """What a sitemap or a feed names, other sitemaps and the pages it may speak of, with its entry where that says
+    when the page changed; a feed says only when it came out. It is read once. `origins`: of which it may list URLs,
+    beside its own; see `SitemapNames.of`."""
 
-    Args:
-        origins: of which it may list URLs, beside its own; see `SitemapNames.of`.
-        dates: whether it matters when pages changed; a feed says only when they came out.
-    """
-
-    def __init__(self, body: bytes, url: str, *, origins: Iterable[str] = (), dates: bool = False) -> None:
+    def __init__(self, body: bytes, url: str, *, origins: Iterable[str] = ()) -> None:
         self._body = body
         self._hosts = {urls.host(url), *map(urls.host, origins)}
-        self._dates = dates
         self._reader = sitemaps.SitemapReader(url)
         self._unusable = self._elsewhere = 0
         self._left: set[str] = set()
 
-    def __iter__(self) -> Iterator[tuple[str, EntryKind, float | None]]:
-        dates, reader = self._dates, self._reader
+    def __iter__(self) -> Iterator[tuple[str, EntryKind, sitemaps.SitemapUrl | None]]:
+        reader = self._reader
         for item in reader.read(self._body):
             target = urls.join(reader.url, item.loc)
             if target is None:
@@ -85,7 +80,7 @@ class SitemapContents:
             elif isinstance(item, sitemaps.SitemapRef):
                 yield target, EntryKind.SITEMAP, None
             elif urls.host(target) in self._hosts:
-                yield target, EntryKind.PAGE, latest_change(item) if dates and reader.kind == "urlset" else None
+                yield target, EntryKind.PAGE, item if reader.kind == "urlset" and item.lastmod is not None else None
             else:
                 self._elsewhere += 1
                 self._left.add(urls.host(target) if len(self._left) < MAX_HOSTS_LEFT else ANY_HOST)
@@ -122,6 +117,12 @@ def latest_change(item: sitemaps.SitemapUrl) -> float | None:
         return _end(item.lastmod, item.precision).timestamp()
     except (OverflowError, ValueError):  # the year 9999, or one that is no year here
         return None
+
+
+def as_stated(item: sitemaps.SitemapUrl) -> str:
+    """The `lastmod` of a sitemap's entry, as precise as it was stated."""
+    text = item.lastmod.isoformat() if item.lastmod is not None else ""
+    return text[: {"year": 4, "month": 7, "day": 10}.get(item.precision or "")]
 
 
 def _end(start: datetime, precision: str | None) -> datetime:
@@ -240,15 +241,17 @@ class Discovery:
         stated = []
         origins = self._filter.sitemap_names.of(entry.url)
         host, naming = urls.host(entry.url), self._filter.naming(entry.url)
-        contents = SitemapContents(outcome.answer.body, entry.url, origins=origins, dates=self._dates)
-        for url, kind, changed in contents:
+        contents = SitemapContents(outcome.answer.body, entry.url, origins=origins)
+        for url, kind, dated in contents:
             named_by = naming if kind is EntryKind.SITEMAP else ()
             if urls.host(url) != host:  # what lies on a third host, only the site of the index itself may name
                 named_by = named_by[:1]
             hops = entry.hops + 1 if kind is EntryKind.SITEMAP else 0
             self._filter.discover(url, depth=entry.depth, kind=kind, hops=hops, found_on=entry.url, named_by=named_by)
-            if changed is not None:
-                stated.append((changed, self._filter.clean(url)))
+            if dated is not None:
+                self._filter.dated(url, entry.depth, as_stated(dated))
+                if self._dates and (changed := latest_change(dated)) is not None:
+                    stated.append((changed, self._filter.clean(url)))
             await self._pause(stretch)
         if contents.is_none and self._filter.is_guess(entry.url):
             self._filter.guess_sitemap(entry.url, is_missing=True)

@@ -163,7 +163,7 @@ class PageKept(BodyRead):
         ahead: what the sink read of it before.
         rendered: fields of its record that speak of its scripts, where they ran.
         headers: names of response headers that the record is to have.
-        duplicate: what it repeats; known when it is entered.
+        duplicate: what it repeats; known when it is entered, as `lastmod`: when it changed, as a sitemap says.
     """
 
     shown: Response
@@ -179,6 +179,7 @@ class PageKept(BodyRead):
     headers: tuple[str, ...] = ()
     has_graph: bool = False
     duplicate: Duplicate | None = None
+    lastmod: str | None = None
 
     def record(self) -> dict[str, Any]:
         """The page and the evidence that it could be fetched; `records.complete` says what is in it."""
@@ -195,6 +196,7 @@ class PageKept(BodyRead):
             "sha256": answer.sha256,
             "title": read.title if read is not None else None,
             "canonical": read.canonical if read is not None else None,
+            "lastmod": self.lastmod,
             "link_count": len(read.links) if read is not None else 0,
             "noindex": self.meta.noindex,
             "duplicate": duplicate.kind if duplicate else None,
@@ -245,6 +247,7 @@ class PageKept(BodyRead):
             duplicate=self.duplicate,
             found_on=self.entry.found_on,
             usage=self.stated,
+            lastmod=self.lastmod,
         )
 
 

@@ -97,9 +97,10 @@ def _validator(value: str | None) -> str | None:
 _REFRESH_FACT: Final = "refresh"
 COUNTED_ORIGINS: Final = {"without_rules": "without rules ", "robots_cut": "robots cut "}
 """By a count of origins, how the names of facts begin that say, by an origin, that it was counted."""
+LASTMOD: Final = "lastmod "  # how the names of facts begin that have, by a page's URL, what a sitemap said of it
 FORGOTTEN_FACTS: Final = (
     *("stats", "tally", "spent", "spent *", "unreachable *"),
-    *(f"{start}*" for start in (LEFT, *COUNTED_ORIGINS.values())),
+    *(f"{start}*" for start in (LEFT, LASTMOD, *COUNTED_ORIGINS.values())),
 )
 
 

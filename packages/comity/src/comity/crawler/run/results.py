@@ -18,7 +18,7 @@ from comity.crawler.output.records import CrawledPage, complete
 from comity.crawler.output.sink import Channel
 from comity.crawler.run.memory import Memory
 from comity.crawler.run.outcomes import TABLE, Deferred, Failed, Outcome, PageKept, Requeued, SitemapRead, Written
-from comity.crawler.run.recrawl import COUNTED_ORIGINS, RefreshRun
+from comity.crawler.run.recrawl import COUNTED_ORIGINS, LASTMOD, RefreshRun
 from comity.crawler.run.run_config import RunConfig, RunResources
 from comity.frontier.rules import Commit
 from comity.frontier.state_overlay import StateOverlay
@@ -299,7 +299,10 @@ class ResultBuffer:
                 self.refusal = self.refusal or record["why"]
 
     def _marked(self, page: PageKept) -> PageKept:
-        """A page with what it repeats."""
+        """A page with what it repeats, and what a sitemap said of it."""
+        if (lastmod := self.facts.get(name := f"{LASTMOD}{page.entry.url}")) is not None:
+            self.facts.put(name, None)
+            page = replace(page, lastmod=lastmod)
         if self._duplicates is None:
             return page
         shown, canonical = page.shown, page.read.canonical if page.read is not None else None
