@@ -53,7 +53,10 @@ def test_only_the_time_named_is_told_and_a_date_includes_its_day(crawled: Path, 
     first, *_, last = asked(crawled, Selection())
     day, moment = first.at[:10], times.parse_iso(last.at)
     assert list(asked(crawled, Selection.of(None, last.at, None) or Selection()))[-1].at == last.at
-    assert not list(asked(crawled, Selection(since=moment + 0.001)))
+    with pytest.raises(InputError, match=rf"in that time .* asked nothing .*between {first.at} and {last.at}"):
+        list(asked(crawled, Selection(since=moment + 0.001)))
+    between = times.parse_iso(first.at) + 0.001
+    assert not list(asked(crawled, Selection(since=between, until=between + 0.001))), "none then, which is an answer"
     chosen = Selection.of(None, day, last.at[:10])
     assert chosen is not None
     assert len(list(asked(crawled, chosen))) == len(list(asked(crawled, Selection())))

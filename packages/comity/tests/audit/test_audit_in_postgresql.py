@@ -407,7 +407,7 @@ def test_what_became_of_a_url_is_told_from_whichever_machine_has_it(written: Wri
     site = written.held_by("a")
     urls = [site.url(path) for path in ("/1", "/private/x", "/never")]
     told = comity("why", *written.machines, *written.store, *urls, "--json")
-    assert told.returncode == 0, told
+    assert told.returncode == 66, told
     kept, refused, never = map(json.loads, told.stdout.splitlines())
     assert (kept["fate"], kept["found_on"]) == ("kept", site.url("/0"))
     assert refused["fate"] == "refused"
@@ -415,6 +415,7 @@ def test_what_became_of_a_url_is_told_from_whichever_machine_has_it(written: Wri
     assert (never["fate"], never["decision"]["verdict"]) == ("not found", "allowed_implicit")
     (elsewhere,) = [comity("why", written.machines[1], *written.store, urls[0], "--json")]
     unknown = json.loads(elsewhere.stdout)
+    assert elsewhere.returncode == 2
     assert unknown["fate"] == "unknown"
     assert f"a has it in {written.machines[0]}" in unknown["why"]
 

@@ -19,7 +19,9 @@ def test_a_refresh_that_changed_content_is_told_from_one_that_changed_the_shell(
         site.set(path, page("Oil burns slowly, and it burns long.", "Home"))
     words = ("-o", "out", "--delay", "0", *ALLOW)
     assert comity("crawl", site.url("/"), *words, cwd=tmp_path).returncode == 0
-    assert comity("changes", "out", cwd=tmp_path).stdout == ""
+    first = comity("changes", "out", cwd=tmp_path)
+    assert (first.returncode, first.stdout) == (66, "")
+    assert "out has no refresh, so nothing is compared" in first.stderr
     site.set("/a", page("Oil burns slowly, all through the night.", "Home"))
     site.set("/b", page("Oil burns slowly, and it burns long.", "Home and garden"))
     site.set("/d", b"\x78\x9c\x02\x00" * 9, content_type="application/octet-stream")

@@ -160,7 +160,7 @@ def test_a_host_that_shares_its_address_waits_for_the_others(tmp_path: Path, sit
 
 def test_what_is_wrong_is_said_in_one_line(folder: Path, tmp_path: Path) -> None:
     unknown = comity("frontier", str(folder), "--host", "c.example")
-    assert unknown.returncode == 64
+    assert unknown.returncode == 66
     assert "'c.example'" in complaint(unknown)
     for words in (("show", str(folder), "--host", ""), ("stop", str(folder), "")):
         empty = comity("frontier", *words)

@@ -206,6 +206,8 @@ def test_since_a_refresh_only_its_records_are_exported(crawled: Path, site: Site
     assert len(urls(tmp_path / "all.sqlite")) == 4
     assert urls(tmp_path / "new.sqlite") == [site.url("/a")]
     assert len(urls(tmp_path / "new.sqlite", "changes")) >= 3
+    with pytest.raises(InputError, match="has no refresh 2: its last is 1"):
+        exported(crawled, "sqlite", tmp_path / "none.sqlite", since=2)
 
 
 def test_a_wacz_needs_a_log_of_warc_and_files_need_the_pages_as_served(crawled: Path, site: Site) -> None:

@@ -133,24 +133,32 @@ class Account:
             "" if self.closest is None else "; shortest interval {:.2f} s, of {:g} s demanded".format(*self.closest)
         )
         sent = f"{self.requests:,} request{'' if self.requests == 1 else 's'}"
-        return f"{sent}, {self.refusals:,} not sent because of a rule{closest}; as {', '.join(self.agents) or '-'}"
+        as_whom = f"; as {', '.join(self.agents)}" if self.agents else " in that time"
+        return f"{sent}, {self.refusals:,} not sent because of a rule{closest}{as_whom}"
 
 
 def asked(folders: Path | Sequence[Path], chosen: Selection, *, store: str | None = None) -> Iterator[Asked]:
     """What a selection holds, in the order of time. `folders`, `store`: as of `prove`.
 
     Raises:
-        InputError: the ledger has no record at all of the host, or there is none.
+        InputError: the ledger has no record at all of the host, or ends before the time, or begins after it, or there
+            is none.
     """
     crawl = open_output(folders, store)
     parts = [part for shard in crawl.there for part in shard if part.ledger.exists()]
     if not parts:
         raise InputError(f"{crawl.name} holds no ledger", hint="name the folder given to comity crawl -o")
-    met = False
-    for _, row in heapq.merge(*(_rows(part, chosen) for part in parts), key=lambda each: each[0]):
+    first, last, met = math.inf, -math.inf, False
+    for at, row in heapq.merge(*(_rows(part, chosen) for part in parts), key=lambda each: each[0]):
         met = True
+        if math.isfinite(at):
+            last = times.to_milliseconds(at)  # as it is shown
+            first = min(first, last)
         if row is not None:
             yield row
+    if first <= last and not (chosen.since <= last and first < chosen.until):  # of a year, perhaps, that was not meant
+        said = f"it did between {times.iso(first)} and {times.iso(last)}"
+        raise InputError(f"in that time this crawl asked nothing{f' of {chosen.host}' * bool(chosen.host)}", hint=said)
     if not met and chosen.host:
         hosts = {
             str(line.record["host"]) for part in parts for line in _lines(part, b'"host":') if "host" in line.record

@@ -59,6 +59,7 @@ class UrlStatus:
         next_try: when it is asked for again, in words; None where it is not.
         records: what the output holds of it, without bodies, each with its `channel`; the newest last.
         decision: of a URL that was never met: what the robots.txt that the crawl has of its site says; else None.
+        met: whether queue or output have it; where not, `fate` and `why` say what would have become of it.
     """
 
     url: str
@@ -68,6 +69,7 @@ class UrlStatus:
     next_try: str | None = None
     records: list[dict[str, Any]] = field(default_factory=list)
     decision: dict[str, Any] | None = None
+    met: bool = True
 
     def to_dict(self) -> dict[str, Any]:
         """As plain values for JSON."""
@@ -183,7 +185,7 @@ def _judged(known: _Known, url: Url, found: list[dict[str, Any]], queued: Queued
         return UrlStatus(url, fate, why, last.get("found_on"), again, found)
     if absent := [f"{part.name}: {part.absent}" for part in known.parts if part.absent is not None]:
         why = f"not in the queue, and output that may hold it is missing: {'; '.join(absent)}"
-        return UrlStatus(url, "unknown", why)
+        return UrlStatus(url, "unknown", why, met=False)
     return None
 
 
@@ -267,14 +269,15 @@ def _predict(unmet: Sequence[tuple[_Known, Url]]) -> dict[Url, UrlStatus]:
             if (last := robots[id(known)].get(url.origin)) is not None:
                 decision = decide(known.policy, url, last)
         if decision is None:
-            found[url] = UrlStatus(url, "not found", f"{why}. The crawl has no robots.txt of {url.origin}", named_on)
+            why += f". The crawl has no robots.txt of {url.origin}"
+            found[url] = UrlStatus(url, "not found", why, named_on, met=False)
             continue
         read = times.iso(decision.source.fetched_at) if decision.source is not None else None
         would = "would allow" if decision.may_fetch else "would disallow"
         why += (
             f". robots.txt ({read}) {would} it: {decision.why}" if read else f". The policy {would} it: {decision.why}"
         )
-        found[url] = UrlStatus(url, "not found", why, named_on, decision=decision.to_record())
+        found[url] = UrlStatus(url, "not found", why, named_on, decision=decision.to_record(), met=False)
     return found
 
 
@@ -282,12 +285,12 @@ def _excluded(known: _Known, url: Url) -> UrlStatus | None:
     """Whether scope or traps would keep a URL out."""
     kept = stored_scope(known.view.load_state, known.view.load_states)
     if kept is not None and not (verdict := Scope.from_dict(kept).judge(url)).inside:
-        return UrlStatus(url, "out of scope", verdict.why)
+        return UrlStatus(url, "out of scope", verdict.why, met=False)
     if known.settings.traps:
         today = datetime.fromtimestamp(time.time(), UTC).date()
         limits = known.settings.max_url_length, known.settings.max_path_segments
         if (trap := Traps(*limits, today=today, facts=StateOverlay(known.view.load_state)).judge(url)) is not None:
-            return UrlStatus(url, "trapped", f"would be left out as a trap ({trap.name}): {trap.why}")
+            return UrlStatus(url, "trapped", f"would be left out as a trap ({trap.name}): {trap.why}", met=False)
     return None
 
 

@@ -13,7 +13,7 @@ class Exit(IntEnum):
     PARTLY = 2  # check: disallowed
     NOT_READY = 3  # a host or its robots.txt could not be reached: retry later
     USAGE = 64  # a wrong URL, option or setting; a port in use
-    INPUT = 66  # a file or folder that was given to be read is not there or cannot be read
+    INPUT = 66  # what is named is not there or cannot be read: a file, a folder; or a host, URL or time of a crawl
     OUTPUT = 73  # the output folder cannot be used
     NO_ROOM = 74  # the disk is full; what was written can be resumed
     INTERRUPTED = 130

@@ -17,7 +17,7 @@ from comity.crawler.observe.words import ANSWERED, FAILED, KEPT, QUEUED, REFUSED
 from comity.crawler.storage.crawl import StoredCrawl
 from comity.crawler.storage.open_crawl import end, open_crawl
 from comity.crawler.storage.orders import ORDERS, OrderForm, OrderKind, host_named, url_of
-from comity.errors import InvalidSetting
+from comity.errors import InputError
 from comity.frontier.values import Entry, HostCounts, State
 from comity_pages import urls
 from comity_robots.fields import SettingField
@@ -109,7 +109,9 @@ def show(folder: str, host: str | None, limit: int, as_json: bool) -> Exit:
             known = view.busiest(limit) if host is None else filter(None, [view.host(host)])
             queues += [(each, view.waiting(each.host, 1 if host is None else limit)) for each in known]
     if host is not None and not queues:
-        raise InvalidSetting(f"the crawl in {crawl.name} has no URL of {host!r}; without --host its hosts are listed")
+        raise InputError(
+            f"the crawl in {crawl.name} has no URL of {host!r}", hint="without --host its hosts are listed"
+        )
     queues = sorted(queues, key=lambda each: -each[0].waiting)[:limit]
     hosts = [each for each, _ in queues]
     following = [(each.host, entry) for each, entries in queues for entry in entries]

@@ -153,6 +153,11 @@ class CrawlOutput:
     orders: Sequence[Order] = ()
 
     @property
+    def refresh(self) -> int:
+        """The number of the last refresh of what is there; 0 of a first crawl."""
+        return max((number_in(part.state(), "refresh", "number") for parts in self.there for part in parts), default=0)
+
+    @property
     def parts(self) -> list[OutputPart]:
         return [part for parts in self.shards for part in parts]
 

@@ -93,6 +93,8 @@ def crawl_in(output: CrawlOutput) -> str:
 
 
 def _source(output: CrawlOutput, since: int) -> Source:
+    if since > (last := output.refresh):
+        raise InputError(f"{output.name} has no refresh {since}: {f'its last is {last}' if last else 'it has none'}")
     parts: list[SourcePart] = []
     fields: Fields = {}
     for part in (each for shard in output.there for each in shard):
