@@ -262,7 +262,7 @@ def test_the_command_shows_every_setting_and_where_it_came_from(nowhere: Path) -
     assert re.search(r"^min_interval +5 +comity\.toml$", plain.stdout, re.MULTILINE)
     assert plain.stderr == (
         "comity: comity.toml sets min_interval = 5\n"
-        "comity: COMITY_AGNET is not a setting and is ignored; it is called agent\n"
+        "comity: COMITY_AGNET is not a setting and is ignored; did you mean agent?\n"
     )
     assert plain.returncode == 0
 

@@ -247,8 +247,12 @@ def did_you_mean(name: str) -> str:
     from difflib import get_close_matches
 
     plain = name.removeprefix(PREFIX).lower().replace("-", "_")
-    near = SYNONYMS.get(plain) or next(iter(get_close_matches(plain, every_setting(), 1, 0.75)), None)
-    return "" if near is None else f"; it is called {near}"
+    if plain in ("sink", "source", "expander"):
+        return f"; what is code is named on the command line: --{plain} MODULE:NAME"
+    if (called := SYNONYMS.get(plain, plain)) in every_setting() or plain in SYNONYMS:
+        return f"; it is called {called}"
+    near = get_close_matches(plain, every_setting(), 1, 0.75)
+    return f"; did you mean {near[0]}?" if near else ""
 
 
 def _made(kind: type, chosen: Mapping[str, Setting]) -> Any:

@@ -250,18 +250,19 @@ def test_a_refused_refresh_does_not_say_that_it_goes_on(tmp_path: Path, site: Si
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        ("crawl_delay = 3", "min_interval"),
-        ('allow_address = ["127.0.0.0/8"]', "allow_addresses"),
-        ('user_agent = "x"', "agent"),
-        ("max-pages = 3", "max_pages"),
-        ("max_redirets = 3", "max_redirects"),
+        ("crawl_delay = 3", "it is called min_interval"),
+        ('allow_address = ["127.0.0.0/8"]', "it is called allow_addresses"),
+        ('user_agent = "x"', "it is called agent"),
+        ("max-pages = 3", "it is called max_pages"),
+        ("max_redirets = 3", "did you mean max_redirects?"),
+        ('sink = "a:B"', "named on the command line: --sink MODULE:NAME"),
     ],
 )
 def test_a_setting_by_another_name_says_what_it_is_called(line: str, said: str, tmp_path: Path) -> None:
     (tmp_path / "comity.toml").write_text(line + "\n")
     answer = comity("settings", cwd=tmp_path)
     assert answer.returncode == 64
-    assert f"it is called {said}" in complaint(answer)
+    assert said in complaint(answer)
 
 
 @pytest.mark.both_forms

@@ -253,3 +253,32 @@ def test_an_agent_that_is_nobodys_name_is_told_whose_it_may_be(agent: str, tmp_p
         assert done.returncode == (2 if agent == "bingbot/2.0" else 0)
     audited = comity("audit", "--robots", str(tmp_path), "--agent", agent)
     assert (said in audited.stderr and bool(said)) == (agent in ("Bing", "bingbott"))
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        ("crawl -c no-format.toml", 64, "no-format.toml: format: 'jsn' is not one of jsonl"),
+        (
+            "crawl -c no-seeds.toml",
+            64,
+            'no-seeds.toml names no URL (write for example seeds = ["https://example.com/"])',
+        ),
+        ("crawl http://127.0.0.1:9/ -o s3://bucket/x", 64, "s3://bucket/x is a URL, and a file or folder is wanted"),
+        ("pages . http://127.0.0.1:9/", 64, "http://127.0.0.1:9/ is a URL, and a file or folder is wanted"),
+        ("fetch page.html", 64, "page.html is a file, and a URL is wanted"),
+        ("fetch no&url", 64, "'no url' is not a URL (write for example https://example.com/)"),
+        ("audit robots.txt --robots robots.txt -A GPTBot -o o.csv", 66, "none of the 2 rows of robots.txt is a URL"),
+        ("diff robots.txt robots.txt --agent GTPBot", 0, "did you mean GPTBot?"),
+        ("diff robots.txt page.html", 2, "page.html is not a robots.txt: it has no known line"),
+    ],
+)
+def test_what_was_not_meant_is_said_in_one_line(words: str, code: int, said: str, tmp_path: Path) -> None:
+    (tmp_path / "robots.txt").write_text(ROBOTS)
+    (tmp_path / "page.html").write_text("<html><body>No rules")
+    (tmp_path / "no-format.toml").write_text('seeds = ["http://127.0.0.1:9/"]\noutput = "out"\nformat = "jsn"\n')
+    (tmp_path / "no-seeds.toml").write_text('output = "out"\n')
+    answer = comity(*(word.replace("&", " ") for word in words.split()), cwd=tmp_path)
+    assert answer.returncode == code, answer.stderr
+    assert said in answer.stderr
+    assert "beginning" not in answer.stderr

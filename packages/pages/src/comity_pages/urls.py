@@ -261,6 +261,13 @@ def _scalars(text: str) -> str:
     return text if text.isascii() else text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
+def _is_url(text: str) -> bool:
+    try:
+        return bool(normalise(text))
+    except InvalidURL:
+        return False
+
+
 def _invalid_url(url: str) -> InvalidURL:
     text = url if len(url) <= 200 else url[:200] + "..."
     scheme, colon, rest = url.strip().partition(":")
@@ -272,8 +279,10 @@ def _invalid_url(url: str) -> InvalidURL:
         what = "an empty text is not a URL"
     elif not named and (bare.startswith(("/", ".")) or not bare.strip("/.")):
         what = f"{text!r} needs a scheme and a host"
-    elif not named:
+    elif not named and _is_url(f"https://{bare}"):
         what, hint = f"{text!r} needs a scheme: did you mean https://{bare}?", ""
+    elif not named:
+        what = f"{text!r} is not a URL"
     elif scheme.lower() not in ("http", "https"):
         what = f"{text!r} is not http or https"
     else:

@@ -17,7 +17,7 @@ import click
 from comity.cli import commands
 from comity.cli.exits import Exit, code_of
 from comity.cli.terminal import STDOUT, error_line, prepare_streams, show_warning
-from comity.errors import ComityError, system_failed
+from comity.errors import ComityError, InvalidURL, system_failed
 from comity_robots._forms import engine, imported
 
 if TYPE_CHECKING:
@@ -134,7 +134,7 @@ def main() -> None:
             )
         sys.stdout.flush()  # what cannot be written is said here, not by the interpreter on its way out
     except ComityError as error:
-        error_line(str(error))
+        error_line(_no_url(error) if isinstance(error, InvalidURL) else str(error))
         code = code_of(error)
     except click.exceptions.NoArgsIsHelpError as error:
         click.echo(error.format_message())
@@ -161,6 +161,13 @@ def main() -> None:
         error_line(str(failed))
         code = code_of(failed)
     sys.exit(code or 0)
+
+
+def _no_url(error: InvalidURL) -> str:
+    """What is wrong with a URL, in words; a file's name may have been typed in its place."""
+    from comity.cli.input_files import is_file  # late, as whatever few calls need
+
+    return f"{error.url} is a file, and a URL is wanted" if error.url and is_file(error.url) else str(error)
 
 
 def _refused(error: OSError) -> Exit:

@@ -92,7 +92,7 @@ class CrawlOptions(SimpleNamespace):
                 "--demo starts its own web site and cannot be combined with a URL, --resume or --refresh"
             )
 
-    def take(self, job: CrawlJob) -> None:
+    def take(self, job: CrawlJob, file: object) -> None:
         """Take over what a settings file says of the crawl, where nothing was typed in its place."""
         said = {"folder": job.output, "urls": job.urls, "log": job.log, "report": job.report}
         found: dict[str, Any] = {name: None if value is None else Path(value) for name, value in said.items()}
@@ -105,7 +105,7 @@ class CrawlOptions(SimpleNamespace):
             self.workers = job.workers
         if job.format is not None and self.format is None:
             if job.format not in FORMATS:
-                raise InvalidSetting(f"format: {job.format!r} is not one of {', '.join(FORMATS)}")
+                raise InvalidSetting(f"{file}: format: {job.format!r} is not one of {', '.join(FORMATS)}")
             now["form"] = job.format
 
     @property
@@ -143,9 +143,13 @@ def run_crawl(given: dict[str, Any]) -> Exit:
     if typed.print_systemd:
         return _print_units(configuration)
     if configuration.job is not None:
-        typed.take(configuration.job)
+        typed.take(configuration.job, configuration.job_file)
         if typed.folder is not None and typed.mode is None and not (typed.join or typed.demo or typed.store):
             word = due(typed.folder)
+            if word == "begin" and not (typed.url or typed.urls or typed.source):
+                raise InvalidSetting(
+                    f"{configuration.job_file} names no URL", hint='write for example seeds = ["https://example.com/"]'
+                )
             typed.resume, typed.refresh = word == "resume", word == "refresh"
             if not typed.quiet:
                 error_line(f"{configuration.job_file}: {_DUE[word]} {typed.folder}")

@@ -265,6 +265,8 @@ class _Path(click.Path):
         super().__init__(path_type=Path, readable=False, allow_dash=allow_dash)
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if not self.allow_dash and isinstance(value, str) and "://" in value:  # who reads a file says how to get one
+            raise click.BadParameter(f"{value} is a URL, and a file or folder is wanted", ctx, param)
         return super().convert(_named(value, param, ctx), param, ctx)
 
 

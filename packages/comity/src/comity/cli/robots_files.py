@@ -43,6 +43,8 @@ def _of(target: str, configuration: "Configuration") -> Source:
         error_line(f"{target} is no file: taken for {site}")
         return _of_site(site, configuration)
     robots = parse(input_files.read(Path(target)), configuration.policy.dialect)
+    if not robots.parsable:
+        error_line(f"{target} is not a robots.txt: it has no known line")
     return Source(target, robots, None if target == "-" else Path(target))
 
 

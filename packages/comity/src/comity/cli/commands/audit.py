@@ -29,7 +29,7 @@ from comity.cli.options import (
     split_agents,
 )
 from comity.cli.terminal import count_noun, print_err, print_out
-from comity.errors import InvalidSetting
+from comity.errors import InputError, InvalidSetting
 from comity.frontier.durable import write_named
 from comity_pages._extras import need
 from comity_robots.agent_table import PURPOSES, asked_agents, names_for
@@ -90,6 +90,7 @@ def audit(
     """
     need("pyarrow", "bulk", "comity audit")
     from comity.bulk import fetching, part_files, runners, sources, summary  # late: for help nobody needs the extra
+    from comity.bulk.outcomes import BAD
 
     configuration, names, others = loaded(**options), _agents(agents, agents_for), _listed(dialects)
     if target is None and robots is None:
@@ -142,6 +143,8 @@ def audit(
         found = runners.locally(*given_all) if ray is None else runners.on_ray(ray, *given_all)
         stack.enter_context(closing(found))
         counts = _counted(found)
+    if counts[("reason", names[0], BAD)] == counts[("urls",)] > 0:
+        raise InputError(f"none of the {counts[('urls',)]:,} rows of {target} is a URL", hint=BAD)
     lines = summary.lines(counts, names)
     if robots is not None and Path(robots).is_dir():
         print_err(

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any
 
+from comity.cli.answers import note_agent
 from comity.cli.exits import Exit
 from comity.cli.options import JSON, READING, argument, command, loaded
 from comity.cli.robots_files import read_all
@@ -26,7 +27,10 @@ def diff(old: str, new: str, as_json: bool, **options: Any) -> Exit:
     """
     configuration = loaded(**options)
     agent = configuration.policy.asked_as if options["agent"] or options["product_token"] else None
-    changes = difference(*(source.robots for source in read_all((old, new), configuration)), agent=agent)
+    sources = read_all((old, new), configuration)
+    if agent is not None:
+        note_agent(agent, (name for source in sources for group in source.robots.groups for name in group.agents))
+    changes = difference(*(source.robots for source in sources), agent=agent)
     if as_json:
         print_json(asdict(changes))
         return Exit.PARTLY if changes else Exit.DONE

@@ -71,7 +71,8 @@ def _in_words(each: tuple[Decision, RobotsResult | None, Policy], match: "Match 
     decision = each[0]
     lines = [decision.url, f"  {decision.answer} for {decision.agent}: {decision.why}"]
     if decision.source is not None:
-        status = f" (HTTP {decision.source.status})" if decision.source.url.startswith("http") else ""
+        status = "" if decision.source.status is None else f" (HTTP {decision.source.status})"
+        status = status if decision.source.url.startswith("http") else ""
         lines.append(f"  source    {decision.source.url}{status}")
     if words := truncation_note(each[1]):
         lines.append(f"  read      {words}")

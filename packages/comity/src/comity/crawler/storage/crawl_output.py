@@ -154,8 +154,12 @@ class CrawlOutput:
 
     @property
     def refresh(self) -> int:
-        """The number of the last refresh of what is there; 0 of a first crawl."""
-        return max((number_in(part.state(), "refresh", "number") for parts in self.there for part in parts), default=0)
+        """The number of the last refresh of what is there; 0 of a first crawl. Errors as of `check_begun`, `state`."""
+        last = 0
+        for part in (each for parts in self.there for each in parts):
+            part.check_begun()
+            last = max(last, number_in(part.state(), "refresh", "number"))
+        return last
 
     @property
     def parts(self) -> list[OutputPart]:
