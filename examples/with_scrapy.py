@@ -21,15 +21,19 @@ class Spider(scrapy.Spider):
 
     async def start(self):
         for path in ("open", "private"):
-            yield scrapy.Request(sys.argv[1] + path, errback=self.refused)
+            yield scrapy.Request(sys.argv[1] + path, errback=self.failed)
 
     def parse(self, response):
         print(response.status, response.url, "-", response.meta["comity"].why)
         if response.meta["comity_page"].noindex:
             print("X-Robots-Tag: not to be indexed")
 
-    def refused(self, failure):
-        print("refused:", failure.request.url, "-", failure.request.meta["comity"].why)
+    def failed(self, failure):
+        decision = failure.request.meta["comity"]
+        if decision.may_fetch:  # a 404, for one
+            print("failed:", failure.request.url, "-", failure.getErrorMessage())
+        else:
+            print("refused:", failure.request.url, "-", decision.why)
 
 
 process = CrawlerProcess()
