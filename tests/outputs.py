@@ -3,6 +3,7 @@ each refusal's URL.
 """
 
 import gzip
+import hashlib
 import json
 import sqlite3
 from collections.abc import Callable, Mapping
@@ -34,6 +35,9 @@ def answered(url: str, body: bytes, headers: Mapping[str, str] | None = None, *,
     )
 
 
+OTHERS = ("refusals", "failures", "redirects", "robots", "traps")
+
+
 @dataclass(frozen=True)
 class Output:
     """What a folder holds: (URL, body) of each page and the URLs of the other channels, repetitions kept."""
@@ -55,6 +59,10 @@ def lines(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in _read(path).decode().splitlines()] if path.exists() else []
 
 
+def _sha256(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
 def _read(path: Path) -> bytes:
     if path.suffix == ".gz":
         return gzip.decompress(path.read_bytes())
@@ -70,20 +78,16 @@ def _jsonl(folder: Path, suffix: str = ".jsonl", *, bodies: bool = True) -> Outp
         return [record["url"] for record in lines(folder / f"{channel}{suffix}")]
 
     pages = [(record["url"], record["body"].encode()) for record in lines(folder / f"pages{suffix}") if bodies]
-    return Output(pages, urls("refusals"), urls("failures"), urls("redirects"), urls("robots"), urls("traps"))
+    return Output(pages, *map(urls, OTHERS))
 
 
 def _files(folder: Path) -> Output:
-
-    def urls(channel: str) -> list[str]:
-        return [record["url"] for record in lines(folder / f"{channel}.jsonl")]
-
     index = {record["file"]: record["url"] for record in lines(folder / "pages.jsonl")}
     assert len(index) == len(lines(folder / "pages.jsonl")), "two pages in one file"
     there = {path.relative_to(folder).as_posix() for path in folder.rglob("*~*")}
     assert there == set(index), "the index names exactly the files that are there"
     pages = [(url, (folder / file).read_bytes()) for file, url in index.items()]
-    return Output(pages, urls("refusals"), urls("failures"), urls("redirects"), urls("robots"), urls("traps"))
+    return replace(_jsonl(folder, bodies=False), pages=pages)
 
 
 def _sqlite(folder: Path) -> Output:
@@ -94,13 +98,14 @@ def _sqlite(folder: Path) -> Output:
 
         assert db.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
         pages = [(url, body.encode()) for url, body in db.execute("SELECT url, body FROM pages ORDER BY id")]
-        output = Output(pages, urls("refusals"), urls("failures"), urls("redirects"), urls("robots"), urls("traps"))
+        output = Output(pages, *map(urls, OTHERS))
     db.close()
     return output
 
 
 def _parquet(folder: Path) -> Output:
     parquet = pytest.importorskip("pyarrow.parquet")
+    assert not list(folder.glob(".export.new")), "something is left over"
 
     def rows(channel: str) -> list[dict[str, Any]]:
         return [
@@ -111,7 +116,7 @@ def _parquet(folder: Path) -> Output:
         return [row["url"] for row in rows(channel)]
 
     pages = [(row["url"], row["body"].encode()) for row in rows("pages")]
-    return Output(pages, urls("refusals"), urls("failures"), urls("redirects"), urls("robots"), urls("traps"))
+    return Output(pages, *map(urls, OTHERS))
 
 
 def _warc(folder: Path) -> Output:
@@ -149,13 +154,12 @@ def _warc(folder: Path) -> Output:
 
 def _markdown(folder: Path) -> Output:
     """The bodies are Markdown; where the files of it are made, they are those of these pages."""
-    index = {record["file"]: (record["url"], record["markdown"].encode()) for record in lines(folder / "pages.jsonl")}
+    pages = lines(folder / "pages.jsonl")
     if (folder / "files").exists():
-        made = {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*~*")}
-        assert {name: text.partition(b"---\n\n")[2] for name, text in made.items()} == {
-            name: text for name, (_, text) in index.items()
-        }
-    return replace(_jsonl(folder, bodies=False), pages=[(url, text.strip()) for url, text in index.values()])
+        made = {path.relative_to(folder).as_posix(): _sha256(path.read_bytes()) for path in folder.rglob("*~*")}
+        assert made == {page["file"]: page["file_sha256"] for page in pages}
+    texts = [(page["url"], page["markdown"].strip().encode()) for page in pages]
+    return replace(_jsonl(folder, bodies=False), pages=texts)
 
 
 READERS: dict[str, Callable[[Path], Output]] = {

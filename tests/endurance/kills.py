@@ -7,7 +7,6 @@ Exit code 1: something is not as it has to be.
 """
 
 import argparse
-import hashlib
 import itertools
 import json
 import os
@@ -20,10 +19,13 @@ import sys
 import tempfile
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 from kill_site import CRAWL_DELAY, FAST, SLOW, KillSite, Seen, wanted
+
+sys.path.append(str(Path(__file__).parents[1]))
+from outputs import READERS
 
 DELAY = 0.02  # seconds between two requests to a fast host
 GRAIN = 0.0005  # seconds: what the clocks of two processes may be apart
@@ -119,84 +121,13 @@ def _size(path: Path) -> int:
 # What came out, by readers of other people
 
 
-def _json_lines(folder: Path) -> Iterator[tuple[str, str]]:
-    for channel in CHANNELS:
-        with (folder / f"{channel}.jsonl").open(encoding="utf-8") as lines:
-            yield from ((channel, json.loads(line)["url"]) for line in lines)
-
-
-def _files(folder: Path) -> Iterator[tuple[str, str]]:
-    folder /= "files"
-    yield from _json_lines(folder)
-    with (folder / "pages.jsonl").open(encoding="utf-8") as lines:
-        index = {record["file"]: record["bytes"] for record in map(json.loads, lines)}
-    there = {path.relative_to(folder).as_posix(): path.stat().st_size for path in folder.rglob("*~*")}
-    for name in set(index.items()) ^ set(there.items()):
-        raise ValueError(f"index and files disagree: {name}")
-
-
-def _markdown(folder: Path) -> Iterator[tuple[str, str]]:
-    yield from _json_lines(folder)
-    with (folder / "pages.jsonl").open(encoding="utf-8") as lines:
-        index = {record["file"]: record["file_sha256"] for record in map(json.loads, lines)}
-    files = {path.relative_to(folder).as_posix(): path for path in (folder / "files").rglob("*~*")}
-    there = {name: hashlib.sha256(path.read_bytes()).hexdigest() for name, path in files.items()}
-    for name in set(index.items()) ^ set(there.items()):
-        raise ValueError(f"index and files disagree: {name}")
-
-
-def _sqlite(folder: Path) -> Iterator[tuple[str, str]]:
-    database = sqlite3.connect(folder / "crawl.sqlite")
-    if database.execute("PRAGMA integrity_check").fetchall() != [("ok",)]:
-        raise ValueError("crawl.sqlite is damaged")
-    for channel in CHANNELS:
-        yield from ((channel, url) for (url,) in database.execute(f"SELECT url FROM {channel}"))
-    database.close()
-
-
-def _parquet(folder: Path) -> Iterator[tuple[str, str]]:
-    from pyarrow import parquet
-
-    for channel in CHANNELS:
-        for part in folder.glob(f"{channel}/*.parquet"):
-            yield from ((channel, url) for url in parquet.read_table(part, columns=["url"])["url"].to_pylist())
-    if left := list(folder.glob(".export.new")):
-        raise ValueError(f"left over: {left}")
-
-
-def _warc(folder: Path) -> Iterator[tuple[str, str]]:
-    from fastwarc.warc import ArchiveIterator
-
-    channels = {"page": "pages", "refusal": "refusals", "failure": "failures", "redirect": "redirects"}
-    for path in sorted(folder.glob("crawl-*.warc.gz")):
-        with path.open("rb") as file:
-            for record in ArchiveIterator(file, parse_http=False, verify_digests=True):
-                if record.headers.get("WARC-Type") == "metadata":
-                    kind, facts = record.reader.read().decode().splitlines()[:2]
-                    channel = channels.get(kind.removeprefix("comity-kind: "))
-                    if channel is not None:
-                        yield channel, json.loads(facts.removeprefix("comity-record: "))["url"]
-
-
-READERS = {
-    "jsonl": _json_lines,
-    "files": _files,
-    "markdown": _markdown,
-    "sqlite": _sqlite,
-    "parquet": _parquet,
-    "warc": _warc,
-}
-
-
 def read(folder: Path, form: str) -> tuple[Urls, str | None]:
     """The URLs of each channel, and what kept them from being read: a record cut in half, for example."""
-    found: Urls = {channel: [] for channel in CHANNELS}
     try:
-        for channel, url in READERS[form](folder):
-            found[channel].append(url)
+        found = READERS[form](folder)
     except Exception as error:
-        return found, f"{type(error).__name__}: {error}"
-    return found, None
+        return {channel: [] for channel in CHANNELS}, f"{type(error).__name__}: {error}"
+    return {"pages": found.urls} | {channel: getattr(found, channel) for channel in CHANNELS[1:]}, None
 
 
 # The site's own notes
