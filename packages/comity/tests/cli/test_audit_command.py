@@ -146,6 +146,24 @@ def test_the_command_writes_a_table_a_summary_and_a_report(tmp_path: Path) -> No
     assert "name the file to write" in comity(*words[:-2], cwd=tmp_path).stderr
 
 
+@pytest.mark.parametrize("urls", [(), ("u.txt", "-o", "out.csv")], ids=["survey", "summary"])
+def test_the_counts_come_as_json_with_a_report_beside_it(urls: tuple[str, ...], tmp_path: Path) -> None:
+    (tmp_path / "u.txt").write_text("\n".join(URLS), "utf-8")
+    body = b"User-agent: *\nDisallow: /x\nCrawl-delay: 2\nContent-Usage: train-ai=n\nDisallow:/a /b\nfoo\n"
+    written(tmp_path).joinpath("b.example.txt").write_bytes(body)
+    words = ("audit", *urls, "--robots", "robots", "--agents", "MyBot,GPTBot", "--json", "--report", "r.html")
+    run = comity(*words, cwd=tmp_path)
+    assert run.returncode == 0, run.stderr
+    found = json.loads(run.stdout)
+    if urls:
+        assert found["verdict"]["GPTBot"] == {"allowed_implicit": 1, "disallowed_explicit": 2, "none": 1}
+    else:
+        assert found["refused"] == {"MyBot": {"partly": 2}, "GPTBot": {"blocked": 1, "partly": 1}}
+        assert found["reserves"]["train-ai"] == {"disallowed": 1}
+        assert (found["hosts"], found["says"]["Crawl-delay"], found["delays"]) == (2, 1, [2.0])
+    assert "GPTBot" in (tmp_path / "r.html").read_text("utf-8")
+
+
 def test_the_name_of_the_output_says_what_is_written(tmp_path: Path) -> None:
     (tmp_path / "u.txt").write_text("\n".join([*URLS, "=1+1"]), "utf-8")
     words = ("audit", "u.txt", "--robots", str(written(tmp_path)), "--agents", "MyBot", "-o")

@@ -5,7 +5,6 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from contextlib import ExitStack, closing
-from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -33,6 +32,7 @@ from comity.errors import InputError, InvalidSetting
 from comity.frontier.durable import write_named
 from comity_pages._extras import need
 from comity_robots.agent_table import PURPOSES, asked_agents, names_for
+from comity_robots.as_json import jsonable
 
 if TYPE_CHECKING:
     from comity.bulk.runners import JudgedPart
@@ -186,7 +186,7 @@ def _counted(judged: "Iterable[JudgedPart]") -> "Counts":
         counts.update(own)
         counts[("urls",)] += size
         done = counts[("urls",)]
-        print_err(f"{done:,} URLs, {done / (time.monotonic() - started):,.0f} per second")
+        print_err(f"{count_noun(done, 'URL')}, {done / (time.monotonic() - started):,.0f} per second")
     return counts
 
 
@@ -195,7 +195,7 @@ def _surveyed(table: Any, agents: tuple[str, ...], report: Path | None, *, every
 
     found = survey(table, agents)
     lines = found.lines(every=every)
-    for line in [json.dumps(asdict(found))] if as_json else lines:
+    for line in [json.dumps(jsonable(found))] if as_json else lines:
         print_out(line)
     if report is not None:
         _write(report, found.page())
