@@ -175,8 +175,10 @@ def test_a_diff_for_an_agent_tells_what_changes_for_it_alone(tmp_path: Path) -> 
 
 def test_inspect_reads_a_robots_txt_that_lies_there(tmp_path: Path) -> None:
     (tmp_path / "robots.txt").write_text(
-        "User-agent: A\nUser-agent: B\nDisallow: /x\nSitemap: https://a.example/s.xml\n"
+        "User-agent: A\nUser-agent: B\nDisallow: /x\nContent-Usage: train-ai=n\nSitemap: https://a.example/s.xml\n"
+        "License: https://a.example/l.xml\n"
     )
+    unsaid = ": not stated here, but a licence may say it: robots.txt line 6 names https://a.example/l.xml"
     done = comity("inspect", "robots.txt", "--agent", "A/1.0", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines() == [
@@ -186,9 +188,15 @@ def test_inspect_reads_a_robots_txt_that_lies_there(tmp_path: Path) -> None:
         "  rules       1",
         "  agents      A, B",
         "  sitemap     https://a.example/s.xml",
+        "  licence     https://a.example/l.xml",
+        *(f"  usage       {each}{unsaid}" for each in ("search", "ai-input")),
+        "  usage       train-ai is disallowed: robots.txt line 4 says 'train-ai=n'",
+        f"  usage       use{unsaid}",
     ]
     (found,) = json.loads(comity("inspect", "robots.txt", "--json", cwd=tmp_path).stdout)
     assert (found["origin"], found["robots"]["our_group"]) == ("robots.txt", None)
+    assert found["robots"]["licences"] == ["https://a.example/l.xml"]
+    assert list(found["usage"]) == ["search", "ai-input", "train-ai", "use"]
     mixed = comity("inspect", "robots.txt", "https://a.example/", cwd=tmp_path)
     assert mixed.returncode == 64
     assert "name either URLs or files" in mixed.stderr

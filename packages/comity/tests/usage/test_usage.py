@@ -87,6 +87,23 @@ def test_where_nothing_is_said_of_a_use_the_licence_is_named() -> None:
     )
 
 
+def test_licences_stand_in_the_record_and_beside_what_cannot_be_read() -> None:
+    text = "User-agent: *\nAllow: /\nContent-Usage: search=maybe\nLicense: /rsl.xml\n"
+    text += "".join(f"License: https://{number}.example/\n" for number in range(3))
+    found = comity_robots.parse(text).usage("/a", "MyBot")
+    recorded = found.to_record(["ai-input"])["ai-input"]
+    assert (recorded["preference"], recorded["statements"]) == ("unknown", [])
+    assert recorded["licences"][:2] == [
+        {"url": "/rsl.xml", "source": "robots.txt line 4", "note": "not an absolute URL"},
+        {"url": "https://0.example/", "source": "robots.txt line 5"},
+    ]
+    said = found.explain("search")
+    assert "'search=maybe', which does not count: " in said
+    assert "; a licence may say it: robots.txt line 4 names /rsl.xml (not an absolute URL); " in said
+    assert said.endswith("line 6 names https://1.example/; and more")
+    assert "licences" not in comity_robots.parse("").usage("/a", "MyBot").to_record(["ai-input"])["ai-input"]
+
+
 def test_noml_forbids_training() -> None:
     """noml.info."""
     assert answers(usage.from_headers([("X-Robots-Tag", "noml")])) == ("unknown", "unknown", "disallowed")

@@ -44,6 +44,15 @@ def test_apple_reads_otherwise_for_applebot_alone() -> None:
     assert [[each["dialect"] for each in row[0]] for row in found] == [["apple"], []]
 
 
+def test_a_licence_stands_among_what_is_said_of_uses() -> None:
+    text = "User-agent: *\nDisallow: /x\nContent-Usage: train-ai=n\nLicense: https://a.example/l.xml\n"
+    found = workbench.explain(text, "MyBot", "/")["usage"]
+    assert [each["answer"] for each in found] == ["unknown", "unknown", "disallowed"]
+    assert "a licence may say it: robots.txt line 4 names https://a.example/l.xml" in found[0]["why"]
+    assert workbench.bots(text)["usage"] == found
+    assert workbench.explain(text, "MyBot", "/x")["usage"] == []
+
+
 def test_the_answers_are_the_library_s(page) -> None:  # type: ignore[no-untyped-def]
     agents, urls = ["GPTBot", "MyBot/1.0"], ["/shop/a", "/shop/public", "https://example.com/"]
     status, answer = asked(f"{page.url}/api/check", {"text": TEXT, "agents": agents, "urls": urls})

@@ -40,7 +40,7 @@ def page_of(retrieved: Retrieved) -> PageText:
         "reason": truncate(retrieved.reason),
         "metadata": {name: truncate(field.value, 200) for name, field in fields.items() if field is not None},
         "warnings": [truncate(each.message, 200) for each in retrieved.warnings[:10]],
-        "licences": [truncate(each.url, 200) for each in retrieved.usage.licences[:5] if each.applies],
+        "licences": [truncate(each.words, 200) for each in retrieved.usage.terms[:5]],
         "left_out": [f"{each.place}: {each.words} words" for each in retrieved.left_out[:10]],
         "hidden_text_left_in": [{"kind": each.kind, "begins": truncate(each.excerpt, 100)} for each in left[:5]],
     }

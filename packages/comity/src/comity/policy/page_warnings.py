@@ -68,9 +68,8 @@ def _of_usage(usage: Usage, policy: Policy) -> Iterator[PageWarning]:
             yield PageWarning(f"usage_{purpose.replace('-', '_')}", usage.explain(purpose))
     if too_little := less_than_intended(usage, policy.use):
         yield PageWarning("usage_use", f"{too_little}.")
-    for licence in usage.licences[:16]:
-        if licence.applies:
-            yield PageWarning("licence", f"Terms of use are at {licence.url} ({licence.source}).")
+    for licence in usage.terms[:16]:
+        yield PageWarning("licence", f"Terms of use are at {licence.words} ({licence.source}).")
 
 
 def _of_citation(page: Page) -> Iterator[PageWarning]:

@@ -339,14 +339,14 @@ def _brief(robots: Robots, agent: str, url: str) -> dict[str, Any]:
 
 
 def _usage(robots: Robots, url: str, agent: str) -> list[dict[str, Any]]:
-    """Return what the file states about uses of one page."""
+    """Return what the file states about uses of one page; of those that it leaves unsaid, where a licence may say it."""
     if not robots.states_usage:
         return []
     usage = robots.usage(url, agent)
     return [
         {"purpose": purpose, "answer": usage.preference(purpose), "why": usage.explain(purpose)}
         for purpose in PURPOSES
-        if usage.preference(purpose) != "unknown"
+        if usage.preference(purpose) != "unknown" or (usage.terms and usage.applicable)
     ]
 
 

@@ -110,6 +110,11 @@ class Licence:
         """Where it stands, in words, as for a Statement."""
         return _place(self.origin, self.name, self.line)
 
+    @property
+    def words(self) -> str:
+        """The URL, with what stands against it."""
+        return f"{self.url} ({self.note})" if self.note else self.url
+
 
 _Said = TypeVar("_Said", Statement, Licence)
 
@@ -133,6 +138,11 @@ class Usage:
     statements: tuple[Statement, ...] = ()
     licences: tuple[Licence, ...] = ()
     applicable: bool = True
+
+    @property
+    def terms(self) -> tuple[Licence, ...]:
+        """The licences that no other one supersedes."""
+        return tuple(each for each in self.licences if each.applies)
 
     def preference(self, purpose: str, *, images: bool = False) -> StatedValue:
         """`allowed`, `disallowed` or `unknown`; for `use` the most that may be done, or `unknown`.
@@ -173,24 +183,27 @@ class Usage:
         if not self.applicable:
             return "unknown, because robots.txt disallows the URL"
         unread = [each for each in self.statements if each.note and each.purpose in (purpose, "")]
-        if not unread:
-            named = "; ".join(f"{each.source} names {each.url}" for each in self.licences[:3] if each.applies)
-            return f"not stated here, but a licence may say it: {named}" if named else unsaid
         said = "; ".join(f"{each.source} says {each.text!r}, which does not count: {each.note}" for each in unread[:3])
-        return f"unknown: {said}{'; and more' if len(unread) > 3 else ''}"
+        said = f"unknown: {said}{'; and more' if len(unread) > 3 else ''}" if unread else ""
+        if not self.terms:
+            return said or unsaid
+        named = "; ".join(f"{each.source} names {each.words}" for each in self.terms[:3])
+        more = "; and more" if len(self.terms) > 3 else ""
+        return f"{f'{said};' if said else 'not stated here, but'} a licence may say it: {named}{more}"
 
     def to_record(self, purposes: Iterable[str]) -> dict[str, Any]:
-        """For each purpose the answer, and each statement that counts for the page with its source and its words, as
-        a crawl's records and `comity check --json` have it."""
+        """For each purpose the answer, each statement that counts for the page with its source and its words, and the
+        licences, where there are any, as a crawl's records and `comity check --json` have it."""
+        terms = [{"url": each.url, "source": each.source} | _noted(each) for each in self.terms]
         return {
             purpose: {
                 "preference": self.preference(purpose),
                 "statements": [
-                    {"value": each.value, "source": each.source, "text": each.text}
-                    | ({"note": each.note} if each.note else {})
+                    {"value": each.value, "source": each.source, "text": each.text} | _noted(each)
                     for each in _about(self.statements, purpose, False)
                 ],
             }
+            | ({"licences": terms} if terms else {})
             for purpose in purposes
         }
 
@@ -309,6 +322,10 @@ def _about(statements: Iterable[Statement], purpose: str, images: bool) -> list[
         for each in statements
         if each.purpose == purpose and each.applies and each.scope in (("page", "images") if images else ("page",))
     ]
+
+
+def _noted(each: Statement | Licence) -> dict[str, str]:
+    return {"note": each.note} if each.note else {}
 
 
 def _closest(found: Sequence[Statement] | Sequence[Licence]) -> Origin | None:

@@ -5,6 +5,7 @@ Of a crawl's folder: what it learned of the sites.
 
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +23,7 @@ from comity_robots.usage.statements import PURPOSES, USE
 
 if TYPE_CHECKING:
     from comity.configuration import Configuration
-    from comity.policy import Policy
+    from comity.policy import Decision, Policy
     from comity.policy.robots_result import RobotsResult
 
 _MAX_VALUES_SHOWN = 20
@@ -53,7 +54,7 @@ def inspect(url: tuple[str, ...], ourselves: bool, store: str | None, as_json: b
         if not all(files):
             raise click.UsageError("name either URLs or files")
         policy = loaded(**options).policy
-        _show([_of_file(Path(each), policy) for each in url], _robots_in_words, as_json=as_json)
+        _show([_of_file(Path(each), policy) for each in url], _kept_in_words, as_json=as_json)
         return Exit.DONE
     if ourselves:
         return _practices(loaded(**options), as_json=as_json)
@@ -97,8 +98,8 @@ def _learned(folders: Sequence[Path], store: str | None, *, as_json: bool) -> Ex
     opened = open_crawl(folders, store)
     crawl, policy = opened.output(), opened.config().policy or Policy()
     last = robots_files(crawl.parts, policy)
-    found = [{"origin": each.origin, "robots": _facts(each, policy, f"{each.origin}/")} for each in last]
-    _show(found, _robots_in_words, as_json=as_json)
+    found = [_kept(each.origin, each, policy, f"{each.origin}/") for each in last]
+    _show(found, _kept_in_words, as_json=as_json)
     return report_missing(crawl.absent)
 
 
@@ -108,7 +109,14 @@ def _of_file(file: Path, policy: "Policy") -> dict[str, Any]:
 
     url = "https://example.com/"  # stands for its site, whose name no rule has
     result = RobotsResult.from_response(url, str(file), 200, read(file), policy=policy, fetched_at=time.time())
-    return {"origin": str(file), "robots": {**_facts(result, policy, url), "status": None}}
+    return _kept(str(file), replace(result, status=None), policy, url)
+
+
+def _kept(origin: str, result: "RobotsResult", policy: "Policy", url: str) -> dict[str, Any]:
+    """Return what a robots.txt says that is not fetched now."""
+    from comity.policy import decide
+
+    return {"origin": origin, "robots": _facts(result, policy, url), "usage": _uses(decide(policy, url, result))}
 
 
 async def _asked(targets: Sequence[str], configuration: "Configuration") -> list[dict[str, Any]]:
@@ -137,8 +145,12 @@ async def _site(asking: client.AsyncClient, url: str, policy: "Policy") -> dict[
                 for link in section.links
             ],
         },
-        "usage": {purpose: decision.explain_usage(purpose) for purpose in (*PURPOSES, USE)},
+        "usage": _uses(decision),
     }
+
+
+def _uses(decision: "Decision") -> dict[str, str]:
+    return {purpose: decision.explain_usage(purpose) for purpose in (*PURPOSES, USE)}
 
 
 def _facts(result: "RobotsResult | None", policy: "Policy", url: str) -> dict[str, Any]:
@@ -156,6 +168,7 @@ def _facts(result: "RobotsResult | None", policy: "Policy", url: str) -> dict[st
         "request_rate": [record.value for record in robots.records_for(agent, "request-rate")],  # as written
         "visit_time": [record.value for record in robots.records_for(agent, "visit-time")],
         "sitemaps": list(robots.sitemaps),
+        "licences": [licence.url for licence in robots.usage(url, agent).terms],
     }
 
 
@@ -181,7 +194,11 @@ def _robots_in_words(site: dict[str, Any]) -> list[str]:
         lines.append(f"  delay       {robots['crawl_delay']:,.10g} s between requests")
     lines += _some("rate        ", robots["request_rate"])
     lines += _some("hours (UTC) ", robots["visit_time"])
-    return lines + _some("sitemap     ", robots["sitemaps"])
+    return lines + _some("sitemap     ", robots["sitemaps"]) + _some("licence     ", robots["licences"])
+
+
+def _kept_in_words(site: dict[str, Any]) -> list[str]:
+    return _robots_in_words(site) + _some("usage       ", list(site["usage"].values()))
 
 
 def _site_in_words(site: dict[str, Any]) -> list[str]:
@@ -191,7 +208,7 @@ def _site_in_words(site: dict[str, Any]) -> list[str]:
     if llms["summary"]:
         lines.append(f"              {' '.join(llms['summary'].split())[:300]}")
     lines += _some("link        ", [f"{link['url']}  {link['name']}" for link in llms["links"]])
-    lines += [f"  usage       {sentence}" for sentence in site["usage"].values()]
+    lines += _some("usage       ", list(site["usage"].values()))
     word = "allowed" if decision["may_fetch"] else "disallowed"
     lines.append(f"  this URL    {word} for {decision['agent']}: {decision['why']}")
     return lines

@@ -159,7 +159,7 @@ async function explain() {
 function reason({ agent, url }, found) {
   const lost = found.overridden.map((rule) => element("li", {}, jump(rule.line), " ", element("code", {}, rule.text), ` lost: ${rule.why}`));
   const others = found.dialects.map((each) => element("li", {}, `${dialectName(each.dialect)} reads it otherwise: ${each.allowed ? "allowed" : "disallowed"}`, each.line ? " by " : "", each.line ? jump(each.line) : ""));
-  const uses = found.usage.map((each) => element("li", {}, each.why));
+  const uses = found.usage.map((each) => element("li", {}, plain(each.why)));
   $("why").replaceChildren(
     element("p", { class: `verdict ${found.allowed ? "yes" : "no"}` }, `${plain(agent)} ${found.allowed ? "may" : "may not"} fetch ${plain(url)}`),
     element("p", {}, found.why, " ", found.rule ? jump(found.rule.line, "show") : "", " ", next({ agent, url }, found)),
