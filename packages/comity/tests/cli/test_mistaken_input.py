@@ -290,3 +290,21 @@ def test_what_was_not_meant_is_said_in_one_line(words: str, code: int, said: str
     assert answer.returncode == code, answer.stderr
     assert said in answer.stderr
     assert "beginning" not in answer.stderr
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("write", "--block-agent", "Bing"),
+        ("write", "--from", "robots.txt", "--allow-agent", "Bing", "--block-agent", "GPTBot"),
+        ("test", "expected"),
+        ("inspect", "robots.txt", "--agent", "Bing"),
+    ],
+)
+def test_whoever_names_an_agent_that_nobody_is_hears_it_once(words: tuple[str, ...], tmp_path: Path) -> None:
+    (tmp_path / "robots.txt").write_text("User-agent: bingbot\nDisallow: /a\n")
+    (tmp_path / "expected").write_text("Bing yes /a\nBing yes /b\nGPTBot yes /a\nMyBot yes /a\n* yes /a\n")
+    done = comity(*words, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    notes = [line for line in done.stderr.splitlines() if "is called" in line]
+    assert notes == ["comity: no group or known crawler is called Bing; did you mean bingbot?"]

@@ -44,6 +44,18 @@ def test_apple_reads_otherwise_for_applebot_alone() -> None:
     assert [[each["dialect"] for each in row[0]] for row in found] == [["apple"], []]
 
 
+def test_an_agent_that_is_nobodys_name_is_told_with_each_answer() -> None:
+    said = {"Bing": "no group or known crawler is called Bing; did you mean bingbot?"}
+    found = workbench.check(TEXT, ["GPTBot", "MyBot"], ["/"], tests="Bing not /")
+    assert (found["names"], found["tests"][0]["agent"]) == (said, "Bing")
+    assert workbench.check(TEXT, ["Bing", "MyBot"], ["/"])["names"] == said
+    assert workbench.explain(TEXT, "Bing", "/")["names"] == said
+    assert workbench.switch(TEXT, ["Bing"], "blocked")["names"] == said
+    assert workbench.check(f"{TEXT}User-agent: Bing\n", ["Bing"], ["/"])["names"] == {}
+    many = "".join(f"User-agent: b{number}\n" for number in range(2_000))
+    assert workbench.explain(f"{many}User-agent: Bing\n", "bing", "/")["names"] == {}, "the last is somebody too"
+
+
 def test_a_licence_stands_among_what_is_said_of_uses() -> None:
     text = "User-agent: *\nDisallow: /x\nContent-Usage: train-ai=n\nLicense: https://a.example/l.xml\n"
     found = workbench.explain(text, "MyBot", "/")["usage"]

@@ -175,10 +175,14 @@ def test_a_use_that_is_stated_otherwise_is_named(tab: Any) -> None:
 
 def test_tests_go_red_and_say_why(tab: Any) -> None:
     see(tab, "tests")
-    tab.fill("#tests", "GPTBot yes /blog/a\nGooglebot yes /")
-    tab.wait_for_selector("#results >> text=fails")
-    assert "1 of 2 fail" in tab.inner_text("#test-count")
+    tab.fill("#tests", "GPTBot yes /blog/a\nGooglebot yes /\nBing yes /")
+    tab.wait_for_selector("#results >> text=did you mean bingbot?")
+    assert "1 of 3 fail" in tab.inner_text("#test-count")
     assert "line 9" in tab.inner_text("#results")
+    assert not tab.inner_text("#names")
+    see(tab, "urls")
+    tab.fill("#agents", "GPTBot\nBing")
+    tab.wait_for_selector("#names >> text=no group or known crawler is called Bing; did you mean bingbot?")
 
 
 def test_a_link_holds_all_that_was_asked(tab: Any, page: Any) -> None:

@@ -2,8 +2,10 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING
 
+from comity_robots.agents import ascii_lower, product_token
 from comity_robots.dialects import Dialect
 from comity_robots.engine import covers, reference
 from comity_robots.engine.reference import claims, comparable
@@ -16,6 +18,7 @@ if TYPE_CHECKING:
     from comity_robots.parsed import Parsed
 
 
+MAX_NAMES_COMPARED = 1_000  # of a file, with a name that it lacks
 MAX_RULES_SHOWN = 100  # as overridden; a hostile file can make thousands match
 
 
@@ -88,6 +91,21 @@ def explain(robots: "Parsed", url: str, agent: str) -> Match:
         overridden=() if always else tuple((rule, _lost(rules[0], rule, dialect)) for rule in rules[1:]),
         why=why(None if always else rule, starts != (), shown, agent, always),
     )
+
+
+def mistaken_names(agents: Iterable[str], *files: "Parsed") -> dict[str, str]:
+    """Of agents that are nobody's name, neither in the files nor known, say whom they may be meant for: those that are
+    one slip away from a name, or what people call an operator or product."""
+    from comity_robots.lint.names import meant_name  # late: it loads all of lint
+
+    named = {ascii_lower(each): each for robots in files for run in robots.runs() for each in run.agents}
+    near = list(islice(named.values(), MAX_NAMES_COMPARED))
+    found = {}
+    for agent in agents:
+        name = product_token(agent)
+        if ascii_lower(name) not in named and (meant := meant_name(name, near)):
+            found[agent] = f"no group or known crawler is called {name}; did you mean {meant}?"
+    return found
 
 
 def _lost(winner: Rule, loser: Rule, dialect: Dialect) -> str:

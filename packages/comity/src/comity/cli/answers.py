@@ -11,12 +11,11 @@ from comity import client
 from comity.cli.exits import Exit
 from comity.cli.input_files import named, read, site_url
 from comity.cli.options import loaded
-from comity.cli.terminal import error_line
+from comity.cli.robots_files import note_agents
 from comity.errors import InvalidURL
 from comity.net.client_settings import ClientSettings
 from comity.policy import Decision, Policy, RobotsResult, decide
 from comity_pages import urls
-from comity_robots.agents import product_token
 
 Answer = tuple[Decision, RobotsResult | None, Policy] | InvalidURL
 COLOURS: Final = {"allowed": "green", "disallowed": "red", "unreachable": "yellow"}
@@ -65,24 +64,9 @@ def answers(
             for policy in policies:
                 if policy.agent not in noted and result is not None:
                     noted.add(policy.agent)
-                    note_agent(policy.agent, (each for group in result.robots.groups for each in group.agents))
+                    note_agents([policy.agent], result.robots)
                 decision = decide(policy, url, result)
                 yield replace(decision, url=path) if path else decision, result, policy
-
-
-def note_agent(agent: str, named: Iterable[str] = ()) -> None:
-    """Say where an agent is nobody's name, as a slip or what people call a company, and whom it may be meant for.
-
-    Args:
-        named: the User-agent values of the file that is asked.
-    """
-    if agent == Policy().agent:  # nobody typed it
-        return
-    from comity_robots.lint.names import meant_name  # late: it loads all of lint
-
-    name = product_token(agent)
-    if meant := meant_name(name, named):
-        error_line(f"no group or known crawler is called {name}; did you mean {meant}?")
 
 
 def truncation_note(result: RobotsResult | None) -> str:

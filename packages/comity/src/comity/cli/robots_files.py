@@ -1,7 +1,7 @@
 """Reads the robots.txt files named on the command line: a path, `-` for standard input, or the URL of a site."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -10,6 +10,7 @@ from comity import client
 from comity.cli import input_files
 from comity.cli.terminal import error_line
 from comity.errors import RobotsUnreachable
+from comity.policy import Policy
 from comity_pages import urls
 from comity_robots import Robots, parse
 
@@ -58,6 +59,15 @@ def _of_site(target: str, configuration: "Configuration") -> Source:
         raise RobotsUnreachable(decision.why, url=url, decision=decision)
     missing = result.missing if result.kind == "unavailable" else ""
     return Source(result.url, result.robots, None, missing)
+
+
+def note_agents(agents: Iterable[str], *files: Robots) -> None:
+    """Say which agents are nobody's name, neither in the files nor known, and whom they may be meant for."""
+    if typed := [agent for agent in agents if agent != Policy().agent]:
+        from comity_robots.explain import mistaken_names  # late: it loads all of lint
+
+        for words in mistaken_names(typed, *files).values():
+            error_line(words)
 
 
 def annotation(level: str, file: str, line: int, title: str, message: str) -> str:

@@ -13,7 +13,7 @@ from comity_pages.urls import normalise
 from comity_robots import Robots, agent_table, diff, expectations, parse, switches
 from comity_robots.agents import NOBODY, product_token
 from comity_robots.expectations import Expectation, NoExpectation
-from comity_robots.explain import Match
+from comity_robots.explain import Match, mistaken_names
 from comity_robots.lint import Finding
 from comity_robots.usage.statements import PURPOSES
 from comity_robots.values import Rule
@@ -47,7 +47,8 @@ def check(
     tests: str = "",
     why: Sequence[str] = (),
 ) -> dict[str, Any]:
-    """For each agent and URL: may it be fetched, by which line, who reads it otherwise? And what came of the tests.
+    """For each agent and URL: may it be fetched, by which line, who reads it otherwise? And what came of the tests, and
+    which agents are nobody's name.
 
     Args:
         why: an agent and a URL that are explained too, as `explain` does.
@@ -66,11 +67,13 @@ def check(
         tested, wrong = [_tested(robots, each) for each in _expectations(tests)], None
     except InvalidQuestion as error:  # a test that is half typed holds up no verdict
         tested, wrong = [], str(error)
+    names = [*agents, *(each["agent"] for each in tested)]
     return {
         "why": explain(text, agent, url, dialect) if why and _is_url(url) else None,
         "verdicts": [[_brief(robots, agent, url) for url in urls] for agent in agents],
         "dialects": _disagreements(text, agents, urls, dialect),
         "delays": [_delay(robots, agent) for agent in agents],
+        "names": mistaken_names(names, robots),
         "sitemaps": list(robots.sitemaps),
         "tests": tested,
         "tests_error": wrong,
@@ -89,6 +92,7 @@ def explain(text: str, agent: str, url: str, dialect: str = "rfc9309") -> dict[s
         "dialects": _disagreements(text, [agent], [url], dialect)[0][0],
         "usage": _usage(robots, _absolute(url), agent),
         "delay": _delay(robots, agent),
+        "names": mistaken_names([agent], robots),
     }
 
 
@@ -189,7 +193,7 @@ def bots(text: str, dialect: str = "rfc9309") -> dict[str, Any]:
 
 def switch(
     text: str, agents: Sequence[str], access: str, purpose: str = "", dialect: str = "rfc9309", path: str = ""
-) -> dict[str, str]:
+) -> dict[str, Any]:
     """The file with the fewest lines changed so that agents are blocked, or no longer blocked, or a path is for all.
 
     Args:
@@ -206,8 +210,9 @@ def switch(
     allow = access == "allowed"
     purposes = {purpose: allow} if purpose else {}
     wishes = switches.Wishes(purposes=purposes, agents=dict.fromkeys(agents, allow), block=[path] if path else [])
+    robots = _parsed(text, dialect)
     try:
-        return {"text": str(switches.written(wishes, _parsed(text, dialect)))}
+        return {"text": str(switches.written(wishes, robots)), "names": mistaken_names(agents, robots)}
     except InvalidSetting as error:
         raise InvalidQuestion(str(error)) from None
 
@@ -339,7 +344,7 @@ def _brief(robots: Robots, agent: str, url: str) -> dict[str, Any]:
 
 
 def _usage(robots: Robots, url: str, agent: str) -> list[dict[str, Any]]:
-    """Return what the file states about uses of one page; of those that it leaves unsaid, where a licence may say it."""
+    """Return what the file states about uses of one page, and which licences may say what it does not."""
     if not robots.states_usage:
         return []
     usage = robots.usage(url, agent)
@@ -357,7 +362,13 @@ def _finding(finding: Finding) -> dict[str, Any]:
 def _tested(robots: Robots, wanted: Expectation) -> dict[str, Any]:
     allowed, rule, why = wanted.answer(robots, _absolute(wanted.path))
     text = f"{wanted.agent} {'yes' if wanted.allowed else 'not'} {wanted.path}"
-    return {"text": text, "holds": allowed == wanted.allowed, "line": rule.line if rule else None, "why": why}
+    return {
+        "agent": wanted.agent,
+        "text": text,
+        "holds": allowed == wanted.allowed,
+        "line": rule.line if rule else None,
+        "why": why,
+    }
 
 
 QUESTIONS: Final[Mapping[str, Callable[..., Any]]] = {

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from comity._ray import joined
-from comity.cli.answers import note_agent
 from comity.cli.exits import Exit
 from comity.cli.options import (
     ALLOW_ADDRESS,
@@ -27,6 +26,7 @@ from comity.cli.options import (
     refuse,
     split_agents,
 )
+from comity.cli.robots_files import note_agents
 from comity.cli.terminal import count_noun, print_err, print_out
 from comity.errors import InputError, InvalidSetting
 from comity.frontier.durable import write_named
@@ -109,8 +109,7 @@ def audit(
     if wide and keep_parts:
         raise InvalidSetting("--wide joins the parts: leave out --parts")
     moment = None if at is None else _time(at)
-    for agent in agents:
-        note_agent(agent)
+    note_agents(agents)
     given = sources.files(target) if target is not None else []
 
     def origins_of_all() -> list[str]:

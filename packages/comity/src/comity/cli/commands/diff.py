@@ -4,10 +4,9 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any
 
-from comity.cli.answers import note_agent
 from comity.cli.exits import Exit
 from comity.cli.options import JSON, READING, argument, command, loaded
-from comity.cli.robots_files import read_all
+from comity.cli.robots_files import note_agents, read_all
 from comity.cli.terminal import print_json, print_out
 from comity_robots import Diff
 from comity_robots import diff as difference
@@ -27,10 +26,10 @@ def diff(old: str, new: str, as_json: bool, **options: Any) -> Exit:
     """
     configuration = loaded(**options)
     agent = configuration.policy.asked_as if options["agent"] or options["product_token"] else None
-    sources = read_all((old, new), configuration)
+    files = [source.robots for source in read_all((old, new), configuration)]
     if agent is not None:
-        note_agent(agent, (name for source in sources for group in source.robots.groups for name in group.agents))
-    changes = difference(*(source.robots for source in sources), agent=agent)
+        note_agents([agent], *files)
+    changes = difference(*files, agent=agent)
     if as_json:
         print_json(asdict(changes))
         return Exit.PARTLY if changes else Exit.DONE

@@ -15,6 +15,7 @@ from comity import client
 from comity.cli.exits import Exit
 from comity.cli.input_files import is_file, is_folder, read, site_url
 from comity.cli.options import JSON, PRESET, READING, STORE, argument, command, loaded, option
+from comity.cli.robots_files import note_agents
 from comity.cli.terminal import print_json, print_out, report_missing
 from comity.identity.practices import practices
 from comity_pages import urls
@@ -109,6 +110,7 @@ def _of_file(file: Path, policy: "Policy") -> dict[str, Any]:
 
     url = "https://example.com/"  # stands for its site, whose name no rule has
     result = RobotsResult.from_response(url, str(file), 200, read(file), policy=policy, fetched_at=time.time())
+    note_agents([policy.agent], result.robots)
     return _kept(str(file), replace(result, status=None), policy, url)
 
 
@@ -130,6 +132,8 @@ async def _site(asking: client.AsyncClient, url: str, policy: "Policy") -> dict[
 
     decision, origin = await asking.check(url), urls.origin(url)
     result = asking.inspect().get(origin)
+    if result is not None:
+        note_agents([policy.agent], result.robots)
     llms, manifest = await llms_txt(asking, origin)
     return {
         "origin": origin,

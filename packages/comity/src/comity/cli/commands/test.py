@@ -8,7 +8,7 @@ from typing import Any
 from comity.cli import input_files
 from comity.cli.exits import Exit
 from comity.cli.options import FILE, JSON, READING, argument, command, loaded, option, refuse
-from comity.cli.robots_files import annotation, read_all
+from comity.cli.robots_files import annotation, note_agents, read_all
 from comity.cli.terminal import print_err, print_json, print_out
 from comity.errors import InputError, InvalidURL
 from comity_robots import Robots
@@ -40,6 +40,7 @@ def test(expectations: Path, robots: str, form: str | None, as_json: bool, **opt
     (source,) = read_all([robots], loaded(**options))
     if source.missing:
         print_err(f"{source.name}: {source.missing}")
+    note_agents((each.agent for each in wanted), source.robots)
     failed = list(_unmet(source.robots, wanted, expectations))
     if as_json or form == "json":
         print_json([asdict(each) for each in failed])

@@ -9,7 +9,7 @@ from typing import Any, Final
 from comity.cli.commands.diff import in_words
 from comity.cli.exits import Exit
 from comity.cli.options import ALLOW_ADDRESS, CONFIG, DIALECT, PATH, combine, command, is_typed, loaded, option
-from comity.cli.robots_files import read_all
+from comity.cli.robots_files import note_agents, read_all
 from comity.cli.terminal import count_noun, print_err
 from comity.errors import InvalidSetting
 from comity.frontier.durable import write_named
@@ -73,6 +73,7 @@ def write(
         before = read.robots
         if read.missing:
             print_err(f"{read.name}: {read.missing}")
+    note_agents(wishes.agents, before)
     after = written(wishes, before)
     for line in _by_meaning(diff(before, after)):
         print_err(line)

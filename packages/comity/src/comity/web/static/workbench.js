@@ -58,7 +58,8 @@ async function judge() {
   if (answer.error) return;
   shown = { question, answer };
   draw();
-  results(answer.tests);
+  results(answer.tests, answer.names);
+  $("names").textContent = question.agents.flatMap((agent) => answer.names[agent] ?? []).map(plain).join(" ");
   $("url-count").textContent = question.urls.length || "";
   sitemaps(question, answer.sitemaps);
   const now = inQuestion();
@@ -234,12 +235,12 @@ function jump(line, words = `line ${line}`) {
   return button;
 }
 
-function results(tests) {
+function results(tests, names) {
   const failed = tests.filter((test) => !test.holds).length;
   $("test-count").textContent = tests.length ? (failed ? `${failed} of ${tests.length} fail` : `${tests.length} hold`) : "";
   $("results").replaceChildren(...tests.map((test) => element("li", {},
     element("span", { class: `tag ${test.holds ? "yes" : "no"}` }, test.holds ? "holds" : "fails"),
-    element("span", {}, test.text, test.holds ? "" : element("span", { class: "soft" }, ` ${test.why}`)))));
+    element("span", {}, test.text, element("span", { class: "soft" }, ` ${[test.holds ? "" : test.why, names[test.agent] ?? ""].filter(Boolean).join("; ")}`)))));
 }
 
 const MAX_SHOWN = 100;  // findings of one kind
