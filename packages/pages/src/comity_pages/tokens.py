@@ -5,6 +5,7 @@ two for every three octets of anything else: half as many again as tokenizers of
 """
 
 import re
+from bisect import bisect_left
 from collections.abc import Callable
 from typing import Final
 
@@ -37,10 +38,7 @@ def longest_prefix(text: str, fits: Callable[[str], bool]) -> str:
     """
     if fits(text):
         return text
-    low, high = 0, len(text)
-    while low < high - 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if fits(text[:middle]) else (low, middle)
+    low = bisect_left(range(1, len(text)), True, key=lambda end: not fits(text[:end]))
     for end, least in (("\n\n", low // 2), ("\n", low * 3 // 4), (" ", low * 7 // 8)):
         at = text.rfind(end, 0, low)
         if at > least:
