@@ -9,6 +9,7 @@ the two share are tables of octets and the words of errors, which stand here.
 4. A rule has a rank (`ranked`); of the rules whose pattern matches the path (`matches`) the highest rank decides.
 """
 
+import re
 from array import array
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, fields
@@ -242,7 +243,9 @@ DECODED: Final = (
 )
 ENCODED: Final = (bytes(256), bytes(octet > 127 or octet in _ILLEGAL for octet in range(256)), bytes(256))
 IN_SCHEME: Final = bytes(octet in _SCHEME for octet in range(256))
-_HEX: Final = b"0123456789ABCDEFabcdef"
+# As octets: where the fast form is built, nobody needs them compiled.
+_NOT_PLAIN: Final = rb"%([0-9A-Fa-f]{2})|[^" + re.escape(PLAIN) + rb"]"
+_NOT_ASCII: Final = rb"%([0-9A-Fa-f]{2})|[\x80-\xff]"
 
 
 def normalised(octets: bytes, form: int, pattern: bool) -> bytes:
@@ -255,21 +258,19 @@ def normalised(octets: bytes, form: int, pattern: bool) -> bytes:
     """
     if form == 0 or not octets.translate(None, PLAIN):
         return octets
-    out = bytearray()
-    place = 0
-    while place < len(octets):
-        char, pair = octets[place], octets[place + 1 : place + 3]
-        if char == 0x25 and len(pair) == 2 and pair[0] in _HEX and pair[1] in _HEX:
-            char = int(pair, 16)
+
+    def in_form(found: re.Match[bytes]) -> bytes:
+        if found[1] is not None:
+            char = int(found[1], 16)
             keep = DECODED[form][char]
-            place += 3
         else:
-            place += 1
+            char = found[0][0]
             keep = not ENCODED[form][char]
-            if char == 0x2A or (char == 0x24 and not (pattern and place == len(octets))):
+            if char == 0x2A or (char == 0x24 and not (pattern and found.end() == len(octets))):
                 keep = pattern and char == 0x2A
-        out += bytes((char,)) if keep else b"%%%02X" % char
-    return bytes(out)
+        return bytes((char,)) if keep else b"%%%02X" % char
+
+    return re.sub(_NOT_PLAIN, in_form, octets)
 
 
 def comparable(pattern: bytes, dialect: Dialect) -> bytes:
@@ -284,17 +285,7 @@ def comparable(pattern: bytes, dialect: Dialect) -> bytes:
 
 def _google(pattern: bytes) -> bytes:
     """Hexadecimal digits of escapes in upper case, octets above 127 escaped, nothing decoded."""
-    out = bytearray()
-    place = 0
-    while place < len(pattern):
-        pair = pattern[place + 1 : place + 3]
-        if pattern[place] == 0x25 and len(pair) == 2 and pair[0] in _HEX and pair[1] in _HEX:
-            out += b"%" + pair.upper()
-            place += 3
-            continue
-        out += b"%%%02X" % pattern[place] if pattern[place] > 127 else pattern[place : place + 1]
-        place += 1
-    return bytes(out)
+    return re.sub(_NOT_ASCII, lambda found: found[0].upper() if found[1] else b"%%%02X" % found[0][0], pattern)
 
 
 def path_of(url: object, form: int, semicolon: bool) -> bytes:
