@@ -40,12 +40,8 @@ def extract(content_type: str) -> MediaType | None:
     The last part that is a media type counts. A part that repeats the one before it keeps its charset.
     """
     found: MediaType | None = None
-    text = content_type[:MAX_CHARS]
-    position = 0
-    while position <= len(text):
-        value = _VALUE.match(text, position)
-        position = (value.end() if value else position) + 1
-        stated = _parse(value[0]) if value else None
+    for value in _VALUE.findall(content_type[:MAX_CHARS]):
+        stated = _parse(value)
         if stated is None or stated.essence == "*/*":
             continue
         if found is not None and found.essence == stated.essence and stated.charset is None:

@@ -8,9 +8,11 @@ import re
 from typing import Final
 
 MAX_DELAY_SECONDS: Final = 1 << 31  # seconds: a number beyond is read as this one
-_TIME: Final = re.compile(r"[\t\n\f\r ]*(?:([0-9]+)|(?=\.))[0-9.]*")
-_GAP: Final = re.compile(r"(?:[\t\n\f\r ]+[;,]?|[;,])[\t\n\f\r ]*")
-_NAME: Final = re.compile(r"[Uu][Rr][Ll][\t\n\f\r ]*=[\t\n\f\r ]*")
+_REFRESH: Final = re.compile(
+    r"[\t\n\f\r ]*+(?:(?P<digits>[0-9]++)|(?=\.))[0-9.]*+"
+    r"(?:(?:[\t\n\f\r ]++[;,]?+|[;,])[\t\n\f\r ]*+(?P<name>(?i:url)[\t\n\f\r ]*+=[\t\n\f\r ]*+)?+(?P<url>.*+))?+",
+    re.DOTALL,
+)
 
 
 def parse_refresh(text: str) -> tuple[int, str | None] | None:
@@ -18,22 +20,12 @@ def parse_refresh(text: str) -> tuple[int, str | None] | None:
 
     None where a browser would take it for no refresh.
     """
-    time = _TIME.match(text)
-    if time is None:
+    refresh = _REFRESH.fullmatch(text)
+    if refresh is None:
         return None
-    digits = (time[1] or "").lstrip("0")
+    digits = (refresh["digits"] or "").lstrip("0")
     seconds = min(int(digits or "0"), MAX_DELAY_SECONDS) if len(digits) <= 10 else MAX_DELAY_SECONDS
-    if time.end() == len(text):
+    url = refresh["url"]
+    if not (url or refresh["name"]):
         return seconds, None
-    gap = _GAP.match(text, time.end())
-    if gap is None:
-        return None
-    rest = text[gap.end() :]
-    if not rest:
-        return seconds, None
-    name = _NAME.match(rest)
-    if name is not None:
-        rest = rest[name.end() :]
-    if rest[:1] in ("'", '"') and rest:
-        rest = rest[1:].partition(rest[0])[0]
-    return seconds, rest
+    return seconds, url[1:].partition(url[0])[0] if url[:1] in ("'", '"') and url else url

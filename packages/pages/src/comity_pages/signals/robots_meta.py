@@ -256,10 +256,8 @@ def _value_end(name: str, words: Sequence[re.Match[str]], start: int) -> int:
     if name.startswith("max-") and start < len(words):
         word = words[start][0].lower()
         return start if word in _KNOWN_DIRECTIVES and word not in _PREVIEWS else start + 1
-    end = start
-    while end < len(words) and words[end][0].lower() not in _KNOWN_DIRECTIVES:
-        end += 1
-    return end
+    following = (place for place in range(start, len(words)) if words[place][0].lower() in _KNOWN_DIRECTIVES)
+    return next(following, len(words))
 
 
 def _addressee(part: str, words: Sequence[re.Match[str]]) -> str | None:

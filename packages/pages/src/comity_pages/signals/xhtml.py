@@ -7,7 +7,9 @@ from typing import Final
 from comity_pages.signals.content_type import XHTML_TYPES, essence
 
 _MARKUP: Final = re.compile(
-    r"""<!--|<!\[CDATA\[|<(?P<name>[A-Za-z][^\s/<>"']*+)(?P<rest>(?:[^<>"']++|"[^"<]*+"|'[^'<]*+')*+)>"""
+    r"""<!--(?P<comment>.*?)(?:-->|\Z)|<!\[CDATA\[(?P<data>.*?)(?:\]\]>|\Z)"""
+    r"""|<(?P<name>[A-Za-z][^\s/<>"']*+)(?P<rest>(?:[^<>"']++|"[^"<]*+"|'[^'<]*+')*+)>""",
+    re.DOTALL,
 )
 _XML_TYPES: Final = ("text/xml", "application/xml")
 _COMMENT: Final = re.compile(rb"<!--.*?(?:-->|\Z)", re.DOTALL)
@@ -30,20 +32,16 @@ def is_xhtml(body: bytes | str, content_type: str | None) -> bool:
 
 def as_html(text: str) -> str:
     """XHTML as HTML says it: each element has an end tag but those that never have one, and CDATA is text."""
-    parts: list[str] = []
-    at = 0
     raw = False  # within a script or a style
-    while (found := _MARKUP.search(text, at)) is not None:
-        parts.append(text[at : found.start()])
-        at = found.end()
+
+    def changed(found: re.Match[str]) -> str:
+        nonlocal raw
         if name := found["name"]:
             empty = found["rest"].endswith("/") and name.lower() not in _VOID
-            parts.append(f"<{name}{found['rest'][:-1]}></{name}>" if empty else found[0])
             raw = name.lower() in ("script", "style") and not empty
-            continue
-        ends = "-->" if found[0] == "<!--" else "]]>"
-        end = text.find(ends, at)
-        inner = text[at : end if end >= 0 else len(text)]
-        at = end + len(ends) if end >= 0 else len(text)
-        parts.append(f"<!--{inner}-->" if ends == "-->" else inner if raw else escape(inner))
-    return "".join((*parts, text[at:]))
+            return f"<{name}{found['rest'][:-1]}></{name}>" if empty else found[0]
+        if found["data"] is None:
+            return f"<!--{found['comment']}-->"
+        return found["data"] if raw else escape(found["data"])
+
+    return _MARKUP.sub(changed, text)
