@@ -72,7 +72,7 @@ def test_a_page_s_record_has_what_the_sitemap_says_of_its_last_change_also_in_a_
     assert found == {**listed, "/e": None, "/unlisted": None}
     with closing(sqlite3.connect(tmp_path / "frontier.sqlite")) as db:
         kept = db.execute("SELECT key FROM fact WHERE key LIKE 'lastmod %'").fetchall()
-    assert kept == [(f"lastmod {site.url('/no')}",)], "what a record has is forgotten"
+    assert kept == [], "what a record has is forgotten, and what is refused has none"
     site.set("/map.xml", urlset(site, "/a"))
     site.link("/a", "/new")
     asyncio.run(Crawler((), tmp_path, policy=QUICK, refresh=True).run())

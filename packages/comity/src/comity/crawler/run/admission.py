@@ -113,10 +113,12 @@ class URLFilter:
                 self.discover(guess, depth=1, kind=EntryKind.SITEMAP)
 
     def dated(self, url: str, depth: int, lastmod: str) -> None:
-        """Remember what a sitemap says of when a page of ours changed, until its record is written."""
+        """Remember what a sitemap says of when a page that we may fetch changed, until its record is written."""
         url = self.clean(url)
         is_ours = self._assignment is None or self._assignment.elsewhere(urls.host(url)) is None
-        if is_ours and self._scope.covers(url, depth=depth, lists=False):
+        if not is_ours or not self._scope.covers(url, depth=depth, lists=False):
+            return
+        if (origin_policy := self._origin_policy(url)) is None or origin_policy.allows(url):
             self._results.facts.put(f"{LASTMOD}{url}", lastmod)
 
     def from_source(self, url: str) -> None:
