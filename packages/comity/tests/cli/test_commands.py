@@ -1,6 +1,7 @@
 """A command is one file; what helps to type it."""
 
 import io
+import json
 from pathlib import Path
 
 import click
@@ -130,6 +131,13 @@ def test_each_command_has_a_manual_page_with_its_options(tmp_path: Path) -> None
     assert CliRunner().invoke(app, ["man", "crawls"]).exit_code == 2
     requests = {line[:3] for text in pages.values() for line in text.splitlines() if line.startswith((".", "'"))}
     assert requests == {".TH", ".SH", ".PP", ".TP", ".B "}
+
+
+def test_a_change_of_hours_is_json_too(tmp_path: Path) -> None:
+    for name, hours in (("old", "0600-0845"), ("new", "0600-0900")):
+        (tmp_path / name).write_text(f"User-agent: *\nVisit-time: {hours}\n")
+    told = CliRunner().invoke(app, ["diff", "--json", str(tmp_path / "old"), str(tmp_path / "new")])
+    assert [each["end"] for each in json.loads(told.stdout)["hours"]["*"]] == ["08:45", "09:00"]
 
 
 def test_a_manual_page_on_a_terminal_without_a_pager_is_text(monkeypatch: pytest.MonkeyPatch) -> None:

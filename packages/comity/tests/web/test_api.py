@@ -302,7 +302,7 @@ def test_a_comparison_of_very_different_files_is_cut_and_says_so(page) -> None: 
     group = "User-agent: bot{0}\nDisallow: /{0}\nCrawl-delay: {0}\nContent-Signal: ai-train=no\n"
     new = "".join(group.format(each) + f"Sitemap: https://e.example/{each}\n" for each in range(1, 701))
     _, answer = asked(f"{page.url}/api/diff", {"old": "", "new": new})
-    delays, sitemaps = answer["paces"]["Crawl-delay"], answer["added"]["sitemap"]  # type: ignore[index]
+    delays, sitemaps = answer["delays"], answer["sitemaps_added"]  # type: ignore[index]
     assert {len(answer["changes"]), len(answer["usage"]), len(delays), len(sitemaps)} == {500}  # type: ignore[arg-type]
     assert answer["left_out"] == 800
 

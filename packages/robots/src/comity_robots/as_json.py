@@ -9,6 +9,7 @@ import math
 import re
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
+from datetime import time
 from enum import StrEnum
 from types import NoneType, UnionType
 from typing import Annotated, Any, Final, Literal, Union, get_args, get_origin, get_type_hints
@@ -36,6 +37,8 @@ def jsonable(value: Any) -> Any:
         return {key: jsonable(each) for key, each in value.items()}
     if isinstance(value, list | tuple):
         return [jsonable(each) for each in value]
+    if isinstance(value, time):
+        return f"{value:%H:%M}"
     return None if isinstance(value, float) and math.isinf(value) else value
 
 

@@ -72,18 +72,13 @@ def written(wishes: Wishes, robots: Robots | None = None) -> Robots:
     missing = [url for url in dict.fromkeys(wishes.sitemaps) if url not in robots.sitemaps]
     lines = authoring.lines_of(robots)
     blank = [""] if missing and lines and lines[-1].strip() and not robots.sitemaps else []
-    return (
-        authoring.joined(robots, [*lines, *blank, *(authoring.sitemap_line(url) for url in missing)])
-        if missing
-        else robots
-    )
+    return authoring.joined(robots, [*lines, *blank, *map(authoring.sitemap_line, missing)]) if missing else robots
 
 
 def expected(wishes: Wishes, robots: Robots) -> str:
     """The wishes as expectations about a file, as `comity test` reads them."""
-    wanted = {name: allow for purpose, allow in wishes.purposes.items() for name in names_for(purpose)} | dict(
-        wishes.agents
-    )
+    wanted = {name: allow for purpose, allow in wishes.purposes.items() for name in names_for(purpose)}
+    wanted |= wishes.agents
     lines = [f"{name} {'yes' if allow else 'not'} /\n" for name, allow in wanted.items()]
     free = ["*", *(name for name, allow in wanted.items() if allow)]
     lines += [f"{name} not {_witness(pattern)}\n" for pattern in wishes.block for name in free]
@@ -92,14 +87,12 @@ def expected(wishes: Wishes, robots: Robots) -> str:
 
 def access(robots: Robots, agent: str) -> tuple[Access, int]:
     """Whether an agent may fetch all, a part or nothing, and the line that says so; 0 where none does."""
-    entries = list(robots.entries(robots.applying(agent)[1]))
-    root = robots.allowed("https://a/", agent)
-    for entry in entries:
-        if entry.octets and (entry.directive == directives.ALLOW) is not root:
-            url = f"https://a{_witness(entry.value)}"
-            if robots.allowed(url, agent) is not root:
-                return "partly", robots.deciding_line("https://a/", agent) or robots.rule_of(entry).line
-    return ("allowed" if root else "blocked"), robots.deciding_line("https://a/", agent)
+    root, line = robots.allowed("https://a/", agent), robots.deciding_line("https://a/", agent)
+    for entry in robots.entries(robots.applying(agent)[1]):
+        differs = entry.octets and (entry.directive == directives.ALLOW) is not root
+        if differs and robots.allowed(f"https://a{_witness(entry.value)}", agent) is not root:
+            return "partly", line or robots.rule_of(entry).line
+    return ("allowed" if root else "blocked"), line
 
 
 def block(robots: Robots, agents: Iterable[str]) -> Robots:
@@ -149,10 +142,9 @@ def _switched(robots: Robots, agents: Iterable[str], allow: bool) -> Robots:
         for number, names in meant:  # it would go to whoever is named before
             if group.line <= number <= group.last_line and names <= keys:
                 lines[number - 1] = None
-    free = _free_by_default(robots)
-    others = [
-        each for each in agents if ascii_lower(each) not in settled and not (allow and _named(robots, each) and free)
-    ]
+    if allow and access(robots, NOBODY)[0] != "blocked":  # who is named no more is let in with all others
+        settled |= {ascii_lower(token(value)) for group in robots.groups for value in group.agents}
+    others = [each for each in agents if ascii_lower(each) not in settled]
     added: list[str] = []
     order = {each.name: each.purpose for each in known_agents()}
 
@@ -167,16 +159,10 @@ def _switched(robots: Robots, agents: Iterable[str], allow: bool) -> Robots:
             continue
         verb = "May fetch the site" if allow else "May not fetch the site"
         comment = f"# {verb}: {purpose}" if purpose else f"# {verb}"
-        last = robots.groups[-1:]
-        closed = [authoring.NO_RULE] if not added and last and not last[0].rules else []
+        closed = [] if added else _closed(robots)
         blank = [""] if added or any(line and line.strip() for line in lines) else []
         added += [*closed, *blank, comment, *named_lines, *pace, *(rules or [authoring.NO_RULE if allow else _BLOCK])]
-    merged = [
-        each
-        for number, line in enumerate(lines, 1)
-        for each in ([] if line is None else [line]) + after.get(number, [])
-    ]
-    changed = authoring.joined(robots, [*merged, *added])
+    changed = _edited(robots, lines, after, added)
     wrong = [agent for agent in agents if (access(changed, agent)[0] != "blocked") is not allow]
     if wrong:
         raise InvalidSetting(f"{wrong[0]}: the groups of this file leave no single edit that {_VERB[allow]} it")
@@ -214,13 +200,15 @@ def _rules_left(robots: Robots, agent: str) -> tuple[str, ...]:
     )
 
 
-def _named(robots: Robots, agent: str) -> bool:
-    return any(ascii_lower(token(value)) == ascii_lower(agent) for group in robots.groups for value in group.agents)
+def _closed(robots: Robots) -> list[str]:
+    """What ends the last group before another one is written below it."""
+    return [authoring.NO_RULE] if robots.groups and not robots.groups[-1].rules else []
 
 
-def _free_by_default(robots: Robots) -> bool:
-    """Whether an agent that the file does not name may fetch something."""
-    return access(robots, NOBODY)[0] != "blocked"
+def _edited(robots: Robots, lines: list[str | None], after: Mapping[int, list[str]], added: Sequence[str]) -> Robots:
+    """The file of these lines but for None, with others after some of them, by number, and at its end."""
+    merged = (each for number, line in enumerate(lines, 1) for each in (line, *after.get(number, ())))
+    return authoring.joined(robots, [*(each for each in merged if each is not None), *added])
 
 
 def _home(robots: Robots, pace: tuple[str, ...], leaving: set[str], purpose: str) -> int | None:
@@ -263,15 +251,8 @@ def block_path(robots: Robots, pattern: str) -> Robots:
             if (each.allow and each.pattern == pattern) or not each.pattern:
                 lines[each.line - 1] = None
         after.setdefault(group.rules[-1].line if group.rules else group.last_line, []).append(rule)
-    whole = [
-        each
-        for number, line in enumerate(lines, 1)
-        for each in ([] if line is None else [line]) + after.get(number, [])
-    ]
-    if not any("*" in group.agents for group in robots.groups):
-        closed = [authoring.NO_RULE] if robots.groups and not robots.groups[-1].rules and not after else []
-        whole += [*closed, *([""] if whole else []), "User-agent: *", rule]
-    return authoring.joined(robots, whole)
+    added = [*([] if after else _closed(robots)), *([""] if lines else []), "User-agent: *", rule]
+    return _edited(robots, lines, after, [] if any("*" in group.agents for group in robots.groups) else added)
 
 
 def state(robots: Robots, purposes: Mapping[str, bool]) -> Robots:
@@ -284,11 +265,10 @@ def state(robots: Robots, purposes: Mapping[str, bool]) -> Robots:
     signal = {_STATED[each][1]: "yes" if allow else "no" for each, allow in purposes.items() if each in _STATED}
     if not signal:
         return robots
-    lines: list[str] = list(authoring.lines_of(robots))
+    lines: list[str | None] = list(authoring.lines_of(robots))
     if not any("*" in group.agents for group in robots.groups):
-        closed = [authoring.NO_RULE] if robots.groups and not robots.groups[-1].rules else []
         blank = [""] if lines else []
-        robots = authoring.joined(robots, [*lines, *closed, *blank, "User-agent: *", authoring.NO_RULE])
+        robots = _edited(robots, lines, {}, [*_closed(robots), *blank, "User-agent: *", authoring.NO_RULE])
         lines = list(authoring.lines_of(robots))
     after: dict[int, list[str]] = {}
     for group in robots.groups:
@@ -314,9 +294,7 @@ def state(robots: Robots, purposes: Mapping[str, bool]) -> Robots:
             added = [f"{name}={answer}" for name, answer in wanted.items() if name != _DRAFT]
             if added and not stated and access(robots, asked)[0] != "blocked":
                 after.setdefault(head, []).append(f"{label}: {', '.join(added)}")
-    return authoring.joined(
-        robots, [each for number, line in enumerate(lines, 1) for each in (line, *after.get(number, []))]
-    )
+    return _edited(robots, lines, after, [])
 
 
 def _witness(pattern: str) -> str:

@@ -2,8 +2,8 @@
 Every answer comes from `comity_robots`; nothing is decided here. Texts come from a page, so they are bounded."""
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence, Sized
-from dataclasses import asdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, fields
 from functools import lru_cache
 from itertools import islice
 from typing import Any, Final
@@ -12,11 +12,11 @@ from comity.errors import InvalidSetting, InvalidURL
 from comity_pages.urls import normalise
 from comity_robots import Robots, agent_table, diff, expectations, parse, switches
 from comity_robots.agents import NOBODY, product_token
+from comity_robots.as_json import jsonable
 from comity_robots.expectations import Expectation, NoExpectation
 from comity_robots.explain import Match, mistaken_names
 from comity_robots.lint import Finding
 from comity_robots.usage.statements import PURPOSES
-from comity_robots.values import Rule
 
 MAX_ROBOTS_CHARACTERS: Final = 1024 * 1024
 """Characters of a robots.txt."""
@@ -115,49 +115,12 @@ def changes(old: str, new: str, dialect: str = "rfc9309") -> dict[str, Any]:
     bounded(old, (), ())
     bounded(new, (), ())
     found = diff(_parsed(old, dialect), _parsed(new, dialect))
-    paces: dict[str, Mapping[str, Any]] = {
-        "Crawl-delay": found.delays,
-        "Request-rate": found.rates,
-        "Visit-time": found.hours,
-    }
-    added = {"sitemap": found.sitemaps_added, "licence": found.licences_added, "parameter": found.parameters_added}
-    removed = {
-        "sitemap": found.sitemaps_removed, "licence": found.licences_removed, "parameter": found.parameters_removed,
-    }  # fmt: skip
-    everything: list[Sized] = [
-        found.changes,
-        found.undecided,
-        found.usage,
-        *paces.values(),
-        *added.values(),
-        *removed.values(),
-    ]
-    return {
-        "changes": [
-            {
-                "agent": each.agent,
-                "pattern": each.pattern,
-                "path": each.path,
-                "partly": each.partly,
-                "allowed": each.allowed,
-                "before": _rule(each.before),
-                "after": _rule(each.after),
-            }
-            for each in found.changes[:MAX_CHANGES]
-        ],
-        "undecided": found.undecided[:MAX_CHANGES],
-        "left_out": sum(max(0, len(each) - MAX_CHANGES) for each in everything),
-        "paces": {
-            name: {agent: [_pace(each) for each in both] for agent, both in _first(differing)}
-            for name, differing in paces.items()
-        },
-        "added": {name: values[:MAX_CHANGES] for name, values in added.items()},
-        "removed": {name: values[:MAX_CHANGES] for name, values in removed.items()},
-        "usage": {
-            agent: {"before": lines, "after": lines_now, "changes": [asdict(each) for each in found.uses[agent]]}
-            for agent, (lines, lines_now) in _first(found.usage)
-        },
-    }
+    whole = {each.name: getattr(found, each.name) for each in fields(found)}
+    shown = {name: _first(values) for name, values in whole.items()}
+    for name in ("rates", "hours"):
+        shown[name] = {agent: [each and str(each) for each in both] for agent, both in shown[name].items()}
+    left_out = sum(len(values) - len(shown[name]) for name, values in whole.items() if name != "uses")
+    return jsonable(shown) | {"left_out": left_out}  # type: ignore[no-any-return]
 
 
 def bots(text: str, dialect: str = "rfc9309") -> dict[str, Any]:
@@ -168,26 +131,12 @@ def bots(text: str, dialect: str = "rfc9309") -> dict[str, Any]:
     """
     bounded(text, (), ())
     robots = _parsed(text, dialect)
-    rows = []
-    for purpose in switches.SWITCHES:
-        for each in agent_table.known_agents(purpose):
-            access, line = switches.access(robots, each.name)
-            values: dict[str, Any] = {
-                "name": each.name,
-                "operator": each.operator,
-                "purpose": purpose,
-                "about": each.about,
-            }
-            rows.append(
-                values
-                | {
-                    "source": each.source,
-                    "access": access,
-                    "line": line or None,
-                    "delay": _delay(robots, each.name),
-                    "asked": each.asked,
-                }
-            )
+
+    def row(each: agent_table.KnownAgent) -> dict[str, Any]:
+        access, line = switches.access(robots, each.name)
+        return asdict(each) | {"access": access, "line": line or None, "delay": _delay(robots, each.name)}
+
+    rows = [row(each) for purpose in switches.SWITCHES for each in agent_table.known_agents(purpose)]
     return {"bots": rows, "usage": _usage(robots, _absolute("/"), NOBODY)}
 
 
@@ -237,12 +186,8 @@ def _delay(robots: Robots, agent: str) -> float | None:
     return None if ignores else robots.crawl_delay(agent)
 
 
-def _first(found: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    return islice(found.items(), MAX_CHANGES)
-
-
-def _pace(value: Any) -> float | str | None:
-    return value if value is None or isinstance(value, float) else str(value)
+def _first(values: Any) -> Any:
+    return dict(islice(values.items(), MAX_CHANGES)) if isinstance(values, dict) else values[:MAX_CHANGES]
 
 
 def _expectations(text: str) -> list[Expectation]:
@@ -289,17 +234,10 @@ def _verdict(match: Match) -> dict[str, Any]:
     return {
         "allowed": match.allowed,
         "why": match.why,
-        "rule": _rule(match.rule),
+        "rule": match.rule and asdict(match.rule),
         "group": match.group and {"agents": match.group.agents, "line": match.group.line},
-        "overridden": [_rule(rule, why) for rule, why in match.overridden],
+        "overridden": [asdict(rule) | {"why": why} for rule, why in match.overridden],
     }
-
-
-def _rule(rule: Rule | None, why: str | None = None) -> dict[str, Any] | None:
-    if rule is None:
-        return None
-    values = {"line": rule.line, "text": rule.text, "allow": rule.allow, "pattern": rule.pattern}
-    return values if why is None else values | {"why": why}
 
 
 def _disagreements(
@@ -308,24 +246,19 @@ def _disagreements(
     """Return, for each agent and URL, the other dialects whose answer differs."""
     others = [(name, _parsed(text, name)) for name in DIALECTS if name != dialect]
     ours = _parsed(text, dialect)
-    found = []
-    for agent in agents:
-        row: list[list[dict[str, Any]]] = []
-        for url in urls:
-            if not _is_url(url):
-                row.append([])
-                continue
-            url = _absolute(url)
-            allowed = ours.allowed(url, agent)
-            row.append(
-                [
-                    {"dialect": name, "allowed": not allowed, "line": robots.deciding_line(url, agent) or None}
-                    for name, robots in others
-                    if robots.allowed(url, agent) != allowed
-                ]
-            )
-        found.append(row)
-    return found
+
+    def differing(agent: str, url: str) -> list[dict[str, Any]]:
+        if not _is_url(url):
+            return []
+        url = _absolute(url)
+        allowed = ours.allowed(url, agent)
+        return [
+            {"dialect": name, "allowed": not allowed, "line": robots.deciding_line(url, agent) or None}
+            for name, robots in others
+            if robots.allowed(url, agent) != allowed
+        ]
+
+    return [[differing(agent, url) for url in urls] for agent in agents]
 
 
 def _is_url(url: str) -> bool:

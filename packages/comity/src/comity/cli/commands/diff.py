@@ -1,7 +1,6 @@
 """`comity diff`: what a change of a robots.txt means."""
 
 from collections.abc import Iterator
-from dataclasses import asdict
 from typing import Any
 
 from comity.cli.exits import Exit
@@ -10,6 +9,7 @@ from comity.cli.robots_files import note_agents, read_all
 from comity.cli.terminal import print_json, print_out
 from comity_robots import Diff
 from comity_robots import diff as difference
+from comity_robots.as_json import jsonable
 from comity_robots.usage.policy_tokens import is_policy_token
 
 
@@ -31,7 +31,7 @@ def diff(old: str, new: str, as_json: bool, **options: Any) -> Exit:
         note_agents([agent], *files)
     changes = difference(*files, agent=agent)
     if as_json:
-        print_json(asdict(changes))
+        print_json(jsonable(changes))
         return Exit.PARTLY if changes else Exit.DONE
     for lead, more, colour in in_words(changes):
         print_out(more, lead=lead, colour=colour, indent=12)

@@ -301,13 +301,16 @@ async function compare() {
   const row = (kind, word, words) => rows.push(element("li", {}, element("span", { class: `tag ${kind}` }, word), element("span", {}, plain(words))));
   for (const pattern of found.undecided) row("info", "unknown", `whether paths of ${pattern} changed: it meets too many other patterns`);
   const name = (agent) => agent === "*" ? "everybody else" : agent;
-  for (const [agent, { before: was, after: now, changes }] of Object.entries(found.usage)) {
+  for (const [agent, [was, now]] of Object.entries(found.usage)) {
+    const changes = found.uses[agent] ?? [];
     for (const each of changes) row({ allowed: "yes", disallowed: "no" }[each.after] ?? "info", "use", `${name(agent)}: ${each.purpose}${each.path === null ? "" : ` on ${each.path}`}: ${stated(each.before)} → ${stated(each.after)} (${each.by})`);
     if (!changes.length) row("info", "use", `${name(agent)}: ${was.join("; ") || "nothing stated"} → ${now.join("; ") || "nothing stated"}`);
   }
-  for (const [kind, agents] of Object.entries(found.paces)) for (const [agent, [was, now]] of Object.entries(agents)) row("info", "pace", `${name(agent)}: ${kind} ${was ?? "none"} → ${now ?? "none"}`);
-  for (const [kind, values] of Object.entries(found.added)) for (const value of values) row("yes", kind, `+ ${value}`);
-  for (const [kind, values] of Object.entries(found.removed)) for (const value of values) row("no", kind, `− ${value}`);
+  for (const [kind, agents] of [["Crawl-delay", found.delays], ["Request-rate", found.rates], ["Visit-time", found.hours]]) for (const [agent, [was, now]] of Object.entries(agents)) row("info", "pace", `${name(agent)}: ${kind} ${was ?? "none"} → ${now ?? "none"}`);
+  for (const kind of ["sitemap", "licence", "parameter"]) {
+    for (const value of found[`${kind}s_added`]) row("yes", kind, `+ ${value}`);
+    for (const value of found[`${kind}s_removed`]) row("no", kind, `− ${value}`);
+  }
   if (found.left_out) row("info", "more", `${found.left_out} more paths`);
   $("change-count").textContent = rows.length || "none";
   $("changes").replaceChildren(...(rows.length ? rows : [element("li", { class: "soft" }, "Both mean the same.")]));
