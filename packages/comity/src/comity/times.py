@@ -41,6 +41,17 @@ def format_duration(seconds: float) -> str:
     return f"{seconds:.3g} s"
 
 
+def short_duration(seconds: float) -> str:
+    """Format seconds in at most two units and seven characters."""
+    whole = int(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    for unit, name, smaller, part in ((60, "m", "s", 1), (3_600, "h", "m", 60), (86_400, "d", "h", 3_600)):
+        if whole < 100 * unit or name == "d":
+            return f"{whole // unit}{name}{whole % unit // part:02}{smaller}"
+    raise AssertionError(seconds)
+
+
 @lru_cache(4096)
 def parse_iso(text: str) -> float:
     """Return the Unix time in seconds that a text names.

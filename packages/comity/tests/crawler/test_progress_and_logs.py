@@ -31,6 +31,7 @@ from comity.crawler.observe.snapshot import take
 from comity.crawler.observe.stats import MAX_RULES, OTHERS, RefusingRule, RequestCounters, StatsCollector, shown
 from comity.crawler.run.hosts import Host, status_of
 from comity.crawler.storage.folder import FolderStorage
+from comity.times import short_duration
 
 QUICK = Policy(agent="TestBot/1.0", min_interval=0.01, allow_addresses=("127.0.0.0/8",))
 HOSTILE = "[red]x[/] \x1b[31m\x9b2J\u202egnp.exe\u2066\r\nnext\u2028line\x00\x7f\udc80z\u0336\u0336\u0336"
@@ -130,7 +131,7 @@ def test_what_is_shown_is_one_bounded_line() -> None:
     ],
 )
 def test_durations_are_short(seconds: float, words: str) -> None:
-    assert progress.duration(seconds) == words
+    assert short_duration(seconds) == words
     assert len(words) <= 7
 
 

@@ -17,6 +17,7 @@ from comity.crawler.observe.snapshot import SHARD_WORDS, ShardStatus
 from comity.crawler.observe.stats import RefusingRule, shown, size
 from comity.crawler.observe.words import FAILED, HOST_WORDS, QUEUED, REFUSED
 from comity.policy.decision import verdict_in_words
+from comity.times import short_duration
 
 REFRESH_SECONDS = 0.5  # seconds from one picture to the next
 FIRST_LINE_SECONDS = 1.0  # without a terminal; then each LINE_SECONDS
@@ -85,7 +86,7 @@ def line(now: Snapshot) -> Text:
     """Render a snapshot in one line, the most important first."""
     stats = now.stats
     text = Text(no_wrap=True)
-    text.append(f"{duration(now.seconds)}  ", "dim")
+    text.append(f"{short_duration(now.seconds)}  ", "dim")
     if now.phase == "stopping":
         text.append(f"stopping, {now.under_way} active  ", "bold yellow")
     text.append(f"{stats.pages:,} pages", "bold green")
@@ -156,20 +157,9 @@ def _fit(text: Text, width: int) -> None:
         text.append("..")
 
 
-def duration(seconds: float) -> str:
-    """Format seconds in at most two units and seven characters."""
-    whole = int(seconds)
-    if whole < 60:
-        return f"{whole} s"
-    for unit, name, smaller, part in ((60, "m", "s", 1), (3_600, "h", "m", 60), (86_400, "d", "h", 3_600)):
-        if whole < 100 * unit or name == "d":
-            return f"{whole // unit}{name}{whole % unit // part:02}{smaller}"
-    raise AssertionError(seconds)
-
-
 def wait(seconds: float) -> str:
     """Format a wait or an interval in at most seven characters."""
-    return f"{seconds:.1f} s" if seconds < 10 else duration(seconds)
+    return f"{seconds:.1f} s" if seconds < 10 else short_duration(seconds)
 
 
 def rate(pages: float) -> str:

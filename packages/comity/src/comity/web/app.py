@@ -119,9 +119,6 @@ def build(
         ]
         return {"sitemaps": values, "left": left}
 
-    async def on_loop(question: Callable[..., Awaitable[Any]], **given: Any) -> Any:
-        return await question(**given)
-
     async def known(_: Any) -> Any:
         crawl = None if place is None else place if "://" not in place else "a store"  # whose address has a password
         return responses.JSONResponse(
@@ -177,7 +174,9 @@ def build(
             for name, each in QUESTIONS.items()
         ),
         *(
-            routing.Route(f"/api/{each.__name__}", answering(each, on_loop), methods=["POST"])
+            routing.Route(
+                f"/api/{each.__name__}", answering(each, lambda question, **given: question(**given)), methods=["POST"]
+            )
             for each in (fetch, sitemaps)
         ),
         routing.Route("/api/agents", known),

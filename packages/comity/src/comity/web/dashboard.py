@@ -199,25 +199,21 @@ class Dashboard:
         """
         if time.monotonic() >= self._last[0]:
             began, is_first = time.thread_time(), not self._last[1]  # which reads templates too
-            try:
-                found = parts(self.view())
-            except ComityError as error:
-                found = {"error": str(error)}
-            self._last = (
-                time.monotonic()
-                + max(MIN_LOOK_SECONDS, 0 if is_first else (time.thread_time() - began) / MAX_CPU_SHARE),
-                found,
-            )
+            found = self._seen()
+            pause = 0 if is_first else (time.thread_time() - began) / MAX_CPU_SHARE
+            self._last = time.monotonic() + max(MIN_LOOK_SECONDS, pause), found
         return self._last
 
     def _leave(self) -> dict[str, Any]:
         """The last look, the same for all pages that are open."""
-        if self._left is None:
-            try:
-                self._left = parts(self.view(leaving=True))
-            except ComityError as error:
-                self._left = {"error": str(error)}
+        self._left = self._left or self._seen(leaving=True)
         return self._left
+
+    def _seen(self, **how: bool) -> dict[str, Any]:
+        try:
+            return parts(self.view(**how))
+        except ComityError as error:
+            return {"error": str(error)}
 
     def _folders(self) -> list[Path]:
         return [] if self._store is not None else [Path(self.place)]

@@ -32,7 +32,7 @@ from comity.frontier.durable import writing_to
 from comity.frontier.values import HostCounts
 from comity.policy.decision import UNREACHABLE, verdict_in_words
 from comity.templates import date, render
-from comity.times import format_duration
+from comity.times import format_duration, short_duration
 
 MAX_ROWS: Final = 25
 MAX_REASONS: Final = 10
@@ -227,7 +227,8 @@ def _verdict(view: CrawlView, running: bool) -> str:
         rate = "" if view.rate is None else f", {view.rate:,.1f}/s"
         silent = len(_silent(view))
         unreachable = f"; {_count(silent, 'host')} unreachable" if silent else ""
-        return f"Running for {_span(now - (figures.run_at or now))}: {_count(pages, 'page')}{rate}{unreachable}"
+        since = short_duration(max(now - (figures.run_at or now), 0))
+        return f"Running for {since}: {_count(pages, 'page')}{rate}{unreachable}"
     ended = f"{date(figures.ended)} UTC"
     how = f"Cut off at {ended}" if figures.state == CUT_OFF else f"Ended {ended}, {figures.state}"
     return f"{how}; {_proof_in_words(view.proof)}"
@@ -240,15 +241,6 @@ def _proof_in_words(proof: Proof | str | None) -> str:
         return f"not proved: {_count(proof.found, 'finding')}"
     none = "robots.txt was not enforced" if proof.unenforced else "none disallowed"
     return f"proved: {_count(proof.requests, 'request')}, {none}, none early"
-
-
-def _span(seconds: float) -> str:
-    """A span of time as the terminal writes it."""
-    whole = max(int(seconds), 0)
-    for unit, larger, smaller, part in ((86_400, "d", "h", 3_600), (3_600, "h", "m", 60), (60, "m", "s", 1)):
-        if whole >= unit:
-            return f"{whole // unit}{larger}{whole % unit // part:02}{smaller}"
-    return f"{whole} s"
 
 
 def _lead(figures: Figures) -> str:
