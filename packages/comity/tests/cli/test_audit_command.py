@@ -463,3 +463,13 @@ def test_no_cell_of_a_csv_is_a_formula_to_a_spreadsheet_its_head_included(tmp_pa
         assert "'=note" in cells
         assert [each for each in cells if each.startswith(("=", "+", "-", "@"))] == []
         (tmp_path / "out.csv").unlink()
+
+
+def test_the_columns_of_a_survey_stand_below_each_other_whatever_agents_are_called(tmp_path: Path) -> None:
+    (tmp_path / "robots").mkdir()
+    (tmp_path / "robots" / "a.example.txt").write_text("User-agent: *\nDisallow: /\n")
+    long = "an-agent-with-a-name-of-forty-letters-bot"
+    told = comity("audit", "--robots", "robots", "--agents", f"{long},GPTBot", cwd=tmp_path).stdout
+    head, *rows = (line for line in told.splitlines() if line.startswith(("agent", long, "GPTBot")))
+    assert len(rows) == 2
+    assert {len(line) for line in (head, *rows)} == {len(head)}

@@ -45,16 +45,17 @@ class Survey:
     def lines(self, *, every: bool = False) -> list[str]:
         """The table, as researchers print it; with `every`, agents that no site blocks too."""
         hosts = max(self.hosts, 1)
+        ranked = sorted(self.refused.items(), key=lambda item: -item[1]["blocked"])
+        refusing = [each for each in ranked if every or each[1]["blocked"] or each[1]["partly"]]
+        width = max([20, *(len(agent) for agent, _ in refusing)])
         rows = [
             f"{self.hosts:,} host{'s' * (self.hosts != 1)}",
             "",
-            f"{'agent':20} {'blocked':>16} {'partly':>16} {'open':>16}",
+            f"{'agent':{width}} {'blocked':>16} {'partly':>16} {'open':>16}",
         ]
-        ranked = sorted(self.refused.items(), key=lambda item: -item[1]["blocked"])
-        refusing = [each for each in ranked if every or each[1]["blocked"] or each[1]["partly"]]
         for agent, counts in refusing:
             shares = (f"{counts[how]:,} ({counts[how] / hosts:.1%})" for how in _HOW)
-            rows.append(f"{agent:20} " + " ".join(f"{share:>16}" for share in shares))
+            rows.append(f"{agent:{width}} " + " ".join(f"{share:>16}" for share in shares))
         if len(refusing) < len(ranked):
             rows.append(f"{len(ranked) - len(refusing):,} more agents are blocked nowhere: --all lists them")
         rows.append("")
