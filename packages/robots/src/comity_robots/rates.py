@@ -14,7 +14,7 @@ from datetime import time
 from comity_robots.fields import DAY, SECONDS
 
 _UNITS = {"": 1, **{unit: round(SECONDS[unit]) for unit in "smhd"}}
-_CLOCK = r"([0-9]{2}):?([0-9]{2})"
+_CLOCK = r"(?:([01][0-9]|2[0-3]):?([0-5][0-9])|24:?00)"  # midnight, as many write the end of a day
 _PERIOD = re.compile(rf"{_CLOCK}(?: ?- ?| ){_CLOCK}")
 _RATE = re.compile(r"([0-9]{1,9}) ?/ ?([0-9]{1,9}) ?([smhd]?)(?: (.*))?", re.IGNORECASE)
 
@@ -111,15 +111,7 @@ def visit_time(values: Iterable[str]) -> VisitTime | None:
     """The first value such as `0600-0845`, `0600 0845` or `06:00-08:45` that can be read; None where none can."""
     for value in values:
         found = _PERIOD.fullmatch(" ".join(value.split()))
-        if found is None:
-            continue
-        start, end = _time_of_day(found[1], found[2]), _time_of_day(found[3], found[4])
-        if start is not None and end is not None:
-            return VisitTime(start, end)
+        if found is not None:
+            start_hour, start_minute, end_hour, end_minute = (int(number or 0) for number in found.groups())
+            return VisitTime(time(start_hour, start_minute), time(end_hour, end_minute))
     return None
-
-
-def _time_of_day(hours: str, minutes: str) -> time | None:
-    if (hours, minutes) == ("24", "00"):  # midnight, as many write the end of a day
-        return time(0)
-    return time(int(hours), int(minutes)) if int(hours) < 24 and int(minutes) < 60 else None
