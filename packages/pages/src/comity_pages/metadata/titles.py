@@ -97,7 +97,7 @@ def _text_of(heading: Node, hidden: set[Node]) -> str:
 
 
 def _below_site(page: Page, heading: Node, stated: str) -> Node:
-    """The heading below the one that is the site's or the book's, which the `find_title` element names with it."""
+    """The heading below the one that is the site's or the book's, which the `title` element names with it."""
     text = _text_of(heading, page.hidden)
     flat, name = _flatten(stated), _flatten(text)
     rest = flat.removeprefix(name) if stated.startswith(f"{text}: ") else flat.removesuffix(name)
@@ -106,35 +106,35 @@ def _below_site(page: Page, heading: Node, stated: str) -> Node:
     return next((node for node in _headings(page.tree) if _flatten(_text_of(node, page.hidden)) == rest), heading)
 
 
-def _without_site(find_title: str, sites: tuple[str, ...]) -> str:
+def _without_site(title: str, sites: tuple[str, ...]) -> str:
     """A title without the site's name after or before it; empty where that stands on neither side."""
-    marks = list(_SEPARATOR.finditer(find_title))
+    marks = list(_SEPARATOR.finditer(title))
     for mark in reversed(marks):
-        before, after = find_title[: mark.start()].strip(), find_title[mark.end() :]
+        before, after = title[: mark.start()].strip(), title[mark.end() :]
         if before and _is_site(after, sites):
             return before
     for mark in marks:
-        before, after = find_title[: mark.start()], find_title[mark.end() :].strip()
+        before, after = title[: mark.start()], title[mark.end() :].strip()
         if after and _is_site(before, sites):
             return after
     return ""
 
 
-def _first_part(find_title: str) -> str:
+def _first_part(title: str) -> str:
     """A title up to a bar, or up to the last dash with a few words after it."""
-    if _BAR.search(find_title):
-        return _split_bars(find_title)[0].strip() or find_title
+    if _BAR.search(title):
+        return _split_bars(title)[0].strip() or title
     for dash in (" - ", " – "):
-        head, mark, tail = find_title.rpartition(dash)
+        head, mark, tail = title.rpartition(dash)
         if mark:
             few = len(tail.split()) <= 4 and len(head.split()) >= len(tail.split())
-            return head.strip() if few else find_title
-    return find_title
+            return head.strip() if few else title
+    return title
 
 
-def _split_bars(find_title: str) -> list[str]:
+def _split_bars(title: str) -> list[str]:
     """The parts of a title between bars, without what any front page is called."""
-    parts = _BAR.split(find_title)
+    parts = _BAR.split(title)
     return [each for each in parts if _flatten(each) not in _HOME_TITLES] or parts
 
 
