@@ -603,6 +603,15 @@ def test_a_client_whose_identity_is_not_there_says_so_and_leaves_nothing_open(
     assert "Unclosed" not in caplog.text
 
 
+@pytest.mark.parametrize(
+    ("text", "words"), [("[3]", r"damaged: \[3\] is not"), ('{"name": "a"}', "page is missing"), ("{", "damaged")]
+)
+def test_a_damaged_identity_is_refused_with_what_is_wrong(text: str, words: str, tmp_path: Path) -> None:
+    (tmp_path / "identity.json").write_text(text)
+    with pytest.raises(InvalidSetting, match=words):
+        folder.load(tmp_path)
+
+
 def test_the_practices_for_crawlers_are_listed_with_what_keeps_them(tmp_path: Path) -> None:
     plain = comity("inspect", "--self", cwd=tmp_path).stdout.splitlines()
     assert plain[0].split(None, 1) == ["yes", "obeys robots.txt            mode respect, rfc9309"]

@@ -92,7 +92,7 @@ def load(folder: Path) -> Identity:
             f"{path} cannot be read: {error.strerror or error}", hint=f"comity identity new {folder} ... makes one"
         ) from None
     except (WrongType, InvalidURL, ValueError) as error:
-        raise InvalidSetting(f"{path} is damaged: {getattr(error, 'said', error)}") from None
+        raise InvalidSetting(f"{path} is damaged: {getattr(error, 'message', error)}") from None
     return identity
 
 
