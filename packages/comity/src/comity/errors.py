@@ -77,25 +77,27 @@ class PaymentOffer:
 
 
 def costs_in_words(price: str | None, currency: str | None, offers: tuple[PaymentOffer, ...]) -> str:
-    """Say what one request costs; empty where that is not stated."""
-    if price is not None and price not in [offer.price for offer in offers]:
-        return f"{price} {currency or ''}".rstrip()
-    if not offers:
-        return ""
-    first, more = offers[0], f", or {len(offers) - 1} more offers" if len(offers) > 1 else ""
-    where = f" on {first.network}" if first.network else ""
-    return f"{first.price} of the smallest unit of {first.currency or 'an asset'}{where} (x402){more}"
+    """Say what one request costs: as `crawler-price` states it, and by the offers; empty where there is neither."""
+    said = [] if price is None else [f"{price} {currency or ''}".rstrip()]
+    for first in offers[:1]:
+        where = f" on {first.network}" if first.network else ""
+        said.append(f"{first.price} of the smallest unit of {first.currency or 'an asset'}{where} (x402)")
+    if more := len(offers[1:]):
+        said.append(f"{more} more offer{'s' * (more > 1)}")
+    return ", or ".join(said)
 
 
 class PaymentRequired(BadStatus):
     """The site asks for payment (402), or for a licence (401 with `WWW-Authenticate: License`). Nothing is ever paid.
 
     Attributes:
-        price: of one request, as a decimal number (`crawler-price`); where there is an offer, as that has it. None
+        price: of one request, as a decimal number (`crawler-price`); without that, as the first offer has it. None
             where it is not stated.
         currency: its code, such as `USD`.
         licence: URL of the terms.
-        offers: the ways to pay that an x402 answer accepts; `scheme`, `network` and `payee` are those of the first.
+        offers: the ways to pay that an x402 answer accepts.
+        scheme, network, payee: those of the first offer, where the price is that one's; else None.
+        costs: what is asked for, in words; empty where that is not stated.
     """
 
     def __init__(
@@ -111,17 +113,13 @@ class PaymentRequired(BadStatus):
         hint: str = "",
     ) -> None:
         super().__init__(message, url=url, status=status, hint=hint)
-        first = offers[0] if offers else PaymentOffer()
+        first = offers[0] if offers and price is None else PaymentOffer()
         self.price = price or first.price
         self.currency = currency if price else first.currency
         self.licence = licence
         self.offers = offers
         self.scheme, self.network, self.payee = first.scheme, first.network, first.payee
-
-    @property
-    def costs(self) -> str:
-        """What is asked for, in words; empty where that is not stated."""
-        return costs_in_words(self.price, self.currency, self.offers)
+        self.costs = costs_in_words(price, currency, offers)
 
 
 class InvalidJSON(ComityError, ValueError):

@@ -7,6 +7,7 @@ Sources: Cloudflare's pay per crawl (402 with `crawler-price`), RSL's Crawler Au
 import json
 import re
 from base64 import b64decode
+from codecs import BOM_UTF8
 from collections.abc import Iterable
 from functools import partial
 from typing import Final
@@ -24,6 +25,7 @@ _PRICE: Final = re.compile(r"(?:([A-Za-z]{3})\s+)?(\d{1,12}(?:\.\d{1,12})?)(?:\s
 _QUOTED: Final = re.compile(r'"[^"]*"')
 _CHALLENGE: Final = re.compile(r"(?:^|,)\s*license(?=\s|$)", re.IGNORECASE)
 _PARAMETER: Final = re.compile(r'\s*+(?:,\s*+)?+([\w-]++)\s*+=\s*+(?:"([^"]*)"|([^\s,"]+))')
+_URL_SAFE: Final = str.maketrans("-_", "+/")
 _OF_LICENCE: Final = ("license", "license_uri", "error_uri")
 
 
@@ -78,13 +80,13 @@ def bad_status(
 
 def _offers(terms: bytes) -> tuple[PaymentOffer, ...]:
     """Return the offers of an x402 `PaymentRequired` object; none where the text is something else."""
-    if len(terms) > MAX_TERMS_BYTES or terms.lstrip()[:1] != b"{":
+    if len(terms) > MAX_TERMS_BYTES or terms.removeprefix(BOM_UTF8).lstrip()[:1] != b"{":
         return ()
     try:
         stated = json.loads(terms)
     except (ValueError, RecursionError):
         return ()
-    accepted = stated.get("accepts") if "x402Version" in stated else None
+    accepted = stated.get("accepts") if stated.get("x402Version") in (1, 2) else None
     found = (_offer(each) for each in accepted[:MAX_OFFERS]) if isinstance(accepted, list) else ()
     return tuple(offer for offer in found if offer is not None)
 
@@ -94,8 +96,9 @@ def _offer(stated: object) -> PaymentOffer | None:
         return None
     extra = stated.get("extra")
     scheme, network, payee, asset = (_word(stated.get(name)) for name in ("scheme", "network", "payTo", "asset"))
-    price = stated.get("amount") or stated.get("maxAmountRequired")
-    if scheme is None or not isinstance(price, str) or not re.fullmatch(r"[0-9]{1,78}", price):  # at most 2**256
+    amounts = (stated.get(name) for name in ("amount", "maxAmountRequired"))
+    price = next((str(each) for each in amounts if isinstance(each, str | int)), "")
+    if scheme is None or not re.fullmatch(r"[0-9]{1,78}", price):  # at most 2**256
         return None
     named = _word(extra.get("name")) if isinstance(extra, dict) else None
     return PaymentOffer(scheme, price, named or asset, network, payee)
@@ -106,8 +109,10 @@ def _word(value: object) -> str | None:
 
 
 def _decoded(value: str) -> bytes:
+    """Return the octets of base64 in either alphabet, padded or not; none where it is something else."""
+    digits = value[: 2 * MAX_TERMS_BYTES].strip().rstrip("=").translate(_URL_SAFE)
     try:
-        return b64decode(value[: 2 * MAX_TERMS_BYTES], validate=True)
+        return b64decode(digits + "=" * (-len(digits) % 4), validate=True)
     except ValueError:
         return b""
 

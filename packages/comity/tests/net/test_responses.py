@@ -16,6 +16,7 @@ from comity.crawler.output.records import CrawledPage
 from comity.crawler.run.page_reader import read_meta, read_response
 from comity.errors import PaymentOffer
 from comity.net import Response
+from comity.payment import bad_status
 from comity_pages.signals import encodings
 
 QUICK = Policy(min_interval=0, allow_addresses=("127.0.0.0/8",))
@@ -323,11 +324,28 @@ V1 = {
 }
 
 
+def in_base64(terms: object) -> str:
+    return base64.b64encode(json.dumps(terms).encode()).decode()
+
+
 @pytest.mark.parametrize(
     ("headers", "body", "stated"),
     [
-        ({"PAYMENT-REQUIRED": base64.b64encode(json.dumps(X402).encode()).decode()}, "{}", (2, "10000", "eip155:8453")),
+        ({"PAYMENT-REQUIRED": in_base64(X402)}, "{}", (2, "10000", "eip155:8453")),
         ({}, json.dumps(V1), (1, "1000", "base")),
+        (
+            {"PAYMENT-REQUIRED": base64.urlsafe_b64encode(json.dumps(V1).encode()).decode().rstrip("=")},
+            "",
+            (1, "1000", "base"),
+        ),
+        ({}, "\ufeff" + json.dumps(V1), (1, "1000", "base")),
+        ({}, json.dumps({**V1, "accepts": [{**V1["accepts"][0], "amount": 20, "payTo": 1}]}), (1, "20", "base")),
+        (
+            {},
+            json.dumps({**V1, "accepts": [{**V1["accepts"][0], "amount": True}, {"scheme": "a", "amount": -2}]}),
+            (0, None, None),
+        ),
+        ({}, json.dumps({**V1, "x402Version": 3}), (0, None, None)),
         ({"PAYMENT-REQUIRED": "no base64"}, json.dumps(V1), (1, "1000", "base")),
         ({}, json.dumps({**V1, "accepts": 3}), (0, None, None)),
         ({}, "{" + '"a":[' * 30_000, (0, None, None)),
@@ -348,8 +366,20 @@ def test_what_an_x402_answer_accepts_is_read_and_never_paid(
     if len(error.offers) == 2:
         assert (error.scheme, error.currency, error.payee) == ("exact", "USDC", "0x20")
         assert error.offers[1] == PaymentOffer("upto", "7", "EPj", "solana:5e", None)
-        assert "10000 of the smallest unit of USDC on eip155:8453 (x402), or 1 more" in str(error)
+        assert "10000 of the smallest unit of USDC on eip155:8453 (x402), or 1 more offer (HTTP" in str(error)
     assert site.paths().count("/a") == 2, "nothing is paid"
+
+
+def test_two_prices_of_one_answer_are_told_apart() -> None:
+    headers = [
+        ("crawler-price", "USD 0.01"),
+        ("payment-required", base64.b64encode(json.dumps(X402).encode()).decode()),
+    ]
+    error = bad_status("https://a.example/", 402, headers)
+    assert isinstance(error, comity.PaymentRequired)
+    assert (error.price, error.currency, error.scheme, error.network, error.payee) == ("0.01", "USD", None, None, None)
+    assert [each.price for each in error.offers] == ["10000", "7"]
+    assert error.costs == "0.01 USD, or 10000 of the smallest unit of USDC on eip155:8453 (x402), or 1 more offer"
 
 
 @pytest.mark.parametrize("challenge", ['Basic realm="License"', "Licensed x=y", 'Bearer scope="a, License b"'])
