@@ -14,7 +14,7 @@ import stat
 import threading
 import time
 import zlib
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -455,6 +455,37 @@ def test_headers_for_one_origin_go_there_alone_and_are_shown_nowhere(
     given = {"https://a.example": {"Authorization": "Bearer x"}}
     with pytest.raises(InvalidSetting, match="either"):
         ClientSettings(origin_headers=given, auth={"https://a.example": ("n", "p")})
+
+
+@pytest.mark.parametrize(
+    "named",
+    [
+        "https://a.example/shop", "https://*.a.example", "https://me:psst@a.example/", "https://a.example/?", "https://@a.example",
+        "https://a.example#x",
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize(
+    ("field", "value"), [("auth", ("n", "p")), ("licences", "t"), ("origin_headers", {"X-Key": "1"})]
+)
+def test_what_goes_to_one_origin_is_given_by_an_origin(field: str, value: object, named: str) -> None:
+    with pytest.raises(InvalidSetting, match=rf"{field}: .* is not an origin") as caught:
+        ClientSettings(**{field: {named: value}})
+    assert "psst" not in str(caught.value)
+    with pytest.raises(InvalidSetting, match=f"{field}: https://a.example is there twice"):
+        ClientSettings(**{field: {"https://a.example": value, "HTTPS://A.example:443/": value}})
+    for shown in (given := ClientSettings(**{field: {"https://a.example/": value}}), pickle.loads(pickle.dumps(given))):
+        assert str(getattr(shown, field)) == "{'https://a.example': '***'}"
+        assert str(asdict(shown)[field]) == "{'https://a.example': '***'}"
+
+
+@pytest.mark.parametrize("expires", ['="1798761600"', "=soon", "", "=-1", "=1798761600.5", "=?1"])
+def test_an_expiry_that_cannot_be_read_is_no_setting(expires: str) -> None:
+    stated = f'sig1=("@authority");created=1;expires{expires};keyid="a;expires=1",sig2=();expires=1798761600'
+    with pytest.raises(InvalidSetting, match="expires of Signature-Input is not a number of seconds"):
+        ClientSettings(origin_headers={"https://a.example": {"Signature-Input": stated}})
+    good = stated.replace(f"expires{expires}", "expires=1798761601 ", 1)
+    settings = ClientSettings(origin_headers={"https://a.example": {"Signature-Input": good}})
+    assert len([*settings.expiring(1798761600 - 86_400.0)]) == 1
 
 
 def test_credentials_go_with_the_robots_txt_of_their_origin_and_nowhere_else(site: Site, tmp_path: Path) -> None:

@@ -67,7 +67,14 @@ class FrozenDict(dict[Any, Any]):
     __setitem__ = __delitem__ = __ior__ = clear = pop = popitem = setdefault = update = _refuse
 
     def __reduce__(self) -> Any:
-        return FrozenDict, (dict(self),)
+        return type(self), (dict(self),)
+
+
+class SecretDict(FrozenDict):
+    """One whose values no print shows."""
+
+    def __repr__(self) -> str:
+        return repr(dict.fromkeys(self, "***"))
 
 
 class WrongType(ValueError):
@@ -176,6 +183,7 @@ class SettingField:
             something.
         normal: brings a value that fits to the form it is kept in, or raises InvalidSetting.
         example: of a table, as Python and JSON write it.
+        secret: whether it may hold a password: `repr` leaves it out, and of a table shows the names alone.
     """
 
     name: str = ""
@@ -191,6 +199,7 @@ class SettingField:
     stricter: Literal["", "any", "less", "more"] | tuple[Any, ...] = ""
     normal: Callable[[Any], Any] | None = None
     example: str = ""
+    secret: bool = False
 
     def grants(self, value: Any, instead: Any) -> bool:
         """Whether a value allows what another one does not, both in the form in which they are kept."""
@@ -224,7 +233,7 @@ class SettingField:
             except WrongType as wrong:
                 raise self._error(value, wrong) from None
         kept = value if self.normal is None else self.normal(value)
-        return FrozenDict(kept) if isinstance(kept, dict) else kept
+        return (SecretDict if self.secret else FrozenDict)(kept) if isinstance(kept, dict) else kept
 
     def _fitting(self, value: Any) -> Any:
         if get_origin(self.hint) is tuple:
@@ -340,12 +349,8 @@ def _number(text: str, unit: str) -> float:
 
 
 def setting(default: Any = MISSING, *, factory: Any = MISSING, secret: bool = False, **asked: Any) -> Any:
-    """A field of a class of settings, with what its value must be besides its type (see `SettingField`).
-
-    Args:
-        secret: it may hold a password, so `repr` leaves it out.
-    """
-    metadata = {"setting": asked}
+    """A field of a class of settings, with what its value must be besides its type (see `SettingField`)."""
+    metadata = {"setting": asked | {"secret": secret}}
     if factory is not MISSING:
         return dataclasses.field(default_factory=factory, metadata=metadata, repr=not secret)
     return dataclasses.field(default=default, metadata=metadata, repr=not secret)

@@ -9,13 +9,14 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from ipaddress import ip_address
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, TypeVar
 
 from comity.errors import InvalidSetting, InvalidURL
 from comity.http_rules import is_field_name
 from comity_pages.urls import Url
-from comity_robots.fields import MIB, FrozenDict, check, seconds, setting, size
+from comity_robots.fields import MIB, SecretDict, check, seconds, setting, size
 
+_Value = TypeVar("_Value")
 MAX_WAIT: Final = 600.0  # seconds
 TIMEOUT_SECONDS: Final = 30.0
 APPLICATION_ID: Final = int.from_bytes(b"cmty")  # which SQLite keeps in a cache file
@@ -114,22 +115,38 @@ def _auth(values: Mapping[str, tuple[str, str]]) -> dict[str, tuple[str, str]]:
     for origin, pair in values.items():
         if ":" in pair[0]:
             raise InvalidSetting(f"auth: for {origin} there must be a user name (without colon) and a password")
-    return {_web_address("auth", origin).origin: (pair[0], pair[1]) for origin, pair in values.items()}
+    return _by_origin("auth", {origin: (pair[0], pair[1]) for origin, pair in values.items()})
 
 
 def _licences(values: Mapping[str, str]) -> dict[str, str]:
     for origin, token in values.items():
         if not re.fullmatch(r"[!-~]+", token):
             raise InvalidSetting(f"licences: for {origin} there must be a token, without spaces")
-    return {_web_address("licences", origin).origin: token for origin, token in values.items()}
+    return _by_origin("licences", values)
 
 
 def _origin_headers(values: Mapping[str, Mapping[str, str]]) -> dict[str, Mapping[str, str]]:
-    found: dict[str, Mapping[str, str]] = {}
     for origin, headers in values.items():
         checked_headers(f"origin_headers, for {origin}", headers)
         expiry(headers)
-        found[_web_address("origin_headers", origin).origin] = FrozenDict(headers)
+    return _by_origin("origin_headers", {origin: SecretDict(headers) for origin, headers in values.items()})
+
+
+def _by_origin(field: str, values: Mapping[str, _Value]) -> dict[str, _Value]:
+    """Return what is said by origin, by origins in their normal form.
+
+    Raises:
+        InvalidSetting: what is named is no origin, or one is there twice.
+    """
+    found: dict[str, _Value] = {}
+    for named, value in values.items():
+        url = _web_address(field, named)
+        if url != f"{url.origin}/" or set(named) & set("*@?#"):
+            example = "write scheme and host alone, such as https://shop.example, once for each host"
+            raise InvalidSetting(f"{field}: {concealed('proxy', named)} is not an origin", hint=example)
+        if url.origin in found:
+            raise InvalidSetting(f"{field}: {url.origin} is there twice")
+        found[url.origin] = value
     return found
 
 
@@ -138,10 +155,14 @@ def expiry(headers: Mapping[str, str]) -> float | None:
     parameter `expires` of a `Signature-Input` (RFC 9421, 2.3); None where neither is there.
 
     Raises:
-        InvalidSetting: `Expires` is no date.
+        InvalidSetting: `Expires` is no date, or `expires` no whole number.
     """
     named = {name.lower(): value for name, value in headers.items()}
-    times = [float(each) for each in re.findall(r";\s*expires=(\d{1,12})", named.get("signature-input", ""))]
+    unquoted = re.sub(r'"[^"]*"', '"', named.get("signature-input", ""))
+    stated = [each.strip() for each in re.findall(r";\s*expires(?![\w.*-])([^;,]*)", unquoted)]
+    if not all(re.fullmatch(r"=\d{1,12}", each) for each in stated):
+        raise InvalidSetting("origin_headers: expires of Signature-Input is not a number of seconds (RFC 9421, 2.3)")
+    times = [float(each[1:]) for each in stated]
     if "expires" in named:
         try:
             date = datetime.fromisoformat(named["expires"])
