@@ -180,6 +180,20 @@ def test_one_word_that_is_no_url_does_not_keep_the_others_from_being_judged(tmp_
     assert "decides   line 2" in comity("explain", *words, cwd=tmp_path).stdout
 
 
+@pytest.mark.parametrize(("setting", "value"), [("USE", "full"), ("MAX_CRAWL_DELAY", "1")])
+def test_a_line_that_allows_what_our_own_policy_refuses_does_not_decide(
+    setting: str, value: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(f"COMITY_{setting}", value)
+    text = "User-agent: *\nAllow: /\nDisallow: /no\nContent-Signal: use=reference\nCrawl-delay: 9\n"
+    (tmp_path / "robots.txt").write_text(text)
+    answer = comity("explain", "/a", "/no", "--robots", "robots.txt", cwd=tmp_path)
+    assert answer.returncode == 2
+    assert "matches   line 2: Allow: /" in answer.stdout
+    assert "decides   line 3: Disallow: /no" in answer.stdout
+    assert "decides   line 2" not in answer.stdout
+
+
 def test_a_host_that_does_not_answer_is_not_said_to_disallow() -> None:
     answer = comity("check", "http://127.0.0.1:9/", *ALLOW)
     assert answer.returncode == 3

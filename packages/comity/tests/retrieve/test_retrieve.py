@@ -553,7 +553,7 @@ def test_a_type_that_names_none_is_told_by_the_bytes() -> None:
 
 # covers: W11
 def test_what_a_page_states_about_its_use_is_a_warning_and_no_block(site: Site) -> None:
-    site.set("/robots.txt", "User-agent: *\nContent-Signal: search=yes\n")
+    site.set("/robots.txt", "User-agent: *\nContent-Signal: search=yes\nLicense: /terms.xml\n")
     site.set(
         "/room",
         '<!doctype html><title>T</title><meta name="robots" content="noindex"><meta name="mybot" content="nosnippet">'
@@ -563,7 +563,11 @@ def test_what_a_page_states_about_its_use_is_a_warning_and_no_block(site: Site) 
     )
     result = got(site.url("/room"), QUICK.with_changes(purposes=("search", "ai-input")))
     codes = [warning.code for warning in result.warnings]
-    assert codes == ["usage_ai_input", "licence", "noindex", "nosnippet", "noai", "canonical"]
+    assert codes == ["usage_ai_input", "licence", "licence", "noindex", "nosnippet", "noai", "canonical"]
+    assert [warning.message for warning in result.warnings[1:3]] == [
+        "Terms of use are at /terms.xml (not an absolute URL) (robots.txt line 3).",
+        f"Terms of use are at {site.url('/rsl.xml')} (link license).",
+    ]
     assert {purpose: result.usage.preference(purpose) for purpose in ("search", "ai-input", "train-ai")} == {
         "search": "allowed",
         "ai-input": "disallowed",

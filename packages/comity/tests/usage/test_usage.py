@@ -592,6 +592,8 @@ def test_an_unknown_answer_names_what_stands_in_its_way() -> None:
     )
     assert "line 2 says 'train-ai=n,'" in broken
     assert "not a Structured Field dictionary" in broken
+    (spaced,) = usage.from_robots("/a", content_usage=[(1, "train-ai = n, search=y", "*")]).statements
+    assert spaced.note == "not a Structured Field dictionary: white space stands beside '='"
     disallowed = robots.usage("/x", "a").explain("train-ai")
     assert disallowed == "train-ai: unknown, because robots.txt disallows the URL"
 

@@ -26,7 +26,9 @@ def read(value: str) -> list[Stated]:
     try:
         members = _members(value)
     except ValueError as error:
-        return [Stated("", "unknown", f"not a Structured Field dictionary: {error}")]
+        spaced = _PLAIN.fullmatch("=".join(part.strip(" \t") for part in value.split("=")))  # and nothing else is wrong
+        why = "white space stands beside '='" if spaced else error
+        return [Stated("", "unknown", f"not a Structured Field dictionary: {why}")]
     found: list[Stated] = []
     for key in (*LABELS, *[key for key in members if key not in LABELS][:MAX_KEYS]):
         if key not in members:

@@ -81,7 +81,8 @@ def _in_words(each: tuple[Decision, RobotsResult | None, Policy], match: "Match 
         if match.group is not None:
             lines.append(f"  group     {', '.join(match.group.agents)}")
         if match.rule is not None:
-            lines.append(f"  decides   line {match.rule.line}: {match.rule.text}")
+            found = "matches" if decision.by_policy else "decides"  # our own policy refuses what the line allows
+            lines.append(f"  {found}   line {match.rule.line}: {match.rule.text}")
         lines.extend(f"  overrides line {rule.line}: {rule.text} ({why})" for rule, why in match.overridden)
     lines.extend(f"  usage     {decision.explain_usage(purpose)}" for purpose in decision.purposes)
     if decision.delay:
