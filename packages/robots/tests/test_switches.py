@@ -51,6 +51,13 @@ def test_a_switch_edits_the_fewest_lines() -> None:
     assert block(robots, ["GPTBot"]) == robots
 
 
+def test_who_is_let_in_keeps_its_pace_and_is_told_what_all_are() -> None:
+    shared = "User-agent: bingbot\nCrawl-delay: 5\nUser-agent: AhrefsBot\nDisallow: /\n"
+    after = let_in(parse(f"User-agent: *\nDisallow: /x\n\n{shared}"), ["bingbot"])
+    assert [after.allowed(path, "bingbot") for path in ("/", "/x")] == [True, False]
+    assert (after.crawl_delay("bingbot"), after.allowed("/", "AhrefsBot")) == (5, False)
+
+
 def test_what_a_draft_names_is_changed_where_a_file_states_it_and_is_added_nowhere() -> None:
     stated = "User-agent: *\nContent-Usage: ai-use=y, search=y\nAllow: /\n"
     no = Wishes(purposes={"AI search": False, "AI training": False})

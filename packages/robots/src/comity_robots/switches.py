@@ -142,9 +142,12 @@ def _switched(robots: Robots, agents: Iterable[str], allow: bool) -> Robots:
         for number, names in meant:  # it would go to whoever is named before
             if group.line <= number <= group.last_line and names <= keys:
                 lines[number - 1] = None
-    if allow and access(robots, NOBODY)[0] != "blocked":  # who is named no more is let in with all others
-        settled |= {ascii_lower(token(value)) for group in robots.groups for value in group.agents}
     others = [each for each in agents if ascii_lower(each) not in settled]
+    if allow and access(robots, NOBODY)[0] != "blocked":  # who is named no more is let in with all others
+        everybodys = {*authoring.records_for(robots, NOBODY)}
+        named = [ascii_lower(token(value)) for group in robots.groups for value in group.agents]
+        others = [each for each in others if ascii_lower(each) not in named or {*records[each]} - everybodys]
+        copied = {each: _rules_left(robots, NOBODY) if ascii_lower(each) in named else copied[each] for each in others}
     added: list[str] = []
     order = {each.name: each.purpose for each in known_agents()}
 
