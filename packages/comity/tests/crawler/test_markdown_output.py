@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from commands import ALLOW, comity
+from examples import first_of
 from sites import Site
 
 from comity import CrawledPage, Policy, crawl
@@ -63,7 +64,7 @@ def test_the_format_markdown_writes_a_file_a_page_with_front_matter_and_the_same
     assert comity("prove", "out", cwd=tmp_path).returncode != 0
 
 
-@pytest.mark.parametrize("form", ["jsonl", "files", "warc", "markdown"])
+@pytest.mark.parametrize("form", first_of("jsonl", "files", "warc", "markdown"))
 def test_a_crawl_that_is_there_gives_markdown_and_chunks_without_fetching(
     lamps: Site, tmp_path: Path, form: str
 ) -> None:
@@ -100,7 +101,7 @@ def test_hidden_text_that_is_left_in_the_markdown_is_named_on_each_way(site: Sit
         assert secret not in str(page)
 
 
-@pytest.mark.parametrize("form", ["jsonl", "files", "warc", "markdown"])
+@pytest.mark.parametrize("form", first_of("jsonl", "files", "warc", "markdown"))
 def test_a_picture_sent_as_html_is_kept_whole_and_is_no_page(site: Site, tmp_path: Path, form: str) -> None:
     picture = b"\x89PNG\r\n\x1a\n" + bytes(range(256)) * 4
     site.set("/", picture)
