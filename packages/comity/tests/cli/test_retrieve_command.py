@@ -132,13 +132,13 @@ def test_inspect_prints_what_a_site_says(site: Site) -> None:
         "  agents      *, mybot",
         "  delay       2 s between requests",
         "  sitemap     https://example.com/sitemap.xml",
-        "  llms.txt    The library",
-        "              Everything\ufffd[2J written down.",
-        f"  link        {site.url('/lamp.md')}  Lamp",
         "  usage       search: robots.txt says nothing about it; no page was read",
         "  usage       ai-input: robots.txt says nothing about it; no page was read",
         "  usage       train-ai is disallowed: robots.txt line 6 says 'ai-train=no'",
         "  usage       use: robots.txt says nothing about it; no page was read",
+        "  llms.txt    The library",
+        "              Everything\ufffd[2J written down.",
+        f"  link        {site.url('/lamp.md')}  Lamp",
         "  this URL    allowed for MyBot/1.0: no rule for MyBot/1.0 matches /lamp, so it is allowed",
     ]
     (values,) = json.loads(comity("inspect", site.url("/lamp"), "--json", *QUICK).stdout)

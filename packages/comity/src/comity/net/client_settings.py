@@ -9,14 +9,13 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from ipaddress import ip_address
 from pathlib import Path
-from typing import Any, Final, Literal, TypeVar
+from typing import Any, Final, Literal
 
 from comity.errors import InvalidSetting, InvalidURL
 from comity.http_rules import is_field_name
 from comity_pages.urls import Url
 from comity_robots.fields import MIB, SecretDict, check, seconds, setting, size
 
-_Value = TypeVar("_Value")
 MAX_WAIT: Final = 600.0  # seconds
 TIMEOUT_SECONDS: Final = 30.0
 APPLICATION_ID: Final = int.from_bytes(b"cmty")  # which SQLite keeps in a cache file
@@ -132,13 +131,13 @@ def _origin_headers(values: Mapping[str, Mapping[str, str]]) -> dict[str, Mappin
     return _by_origin("origin_headers", {origin: SecretDict(headers) for origin, headers in values.items()})
 
 
-def _by_origin(field: str, values: Mapping[str, _Value]) -> dict[str, _Value]:
+def _by_origin(field: str, values: Mapping[str, Any]) -> dict[str, Any]:
     """Return what is said by origin, by origins in their normal form.
 
     Raises:
         InvalidSetting: what is named is no origin, or one is there twice.
     """
-    found: dict[str, _Value] = {}
+    found: dict[str, Any] = {}
     for named, value in values.items():
         url = _web_address(field, named)
         if url != f"{url.origin}/" or set(named) & set("*@?#"):
@@ -158,9 +157,9 @@ def expiry(headers: Mapping[str, str]) -> float | None:
         InvalidSetting: `Expires` is no date, or `expires` no whole number.
     """
     named = {name.lower(): value for name, value in headers.items()}
-    unquoted = re.sub(r'"[^"]*"', '"', named.get("signature-input", ""))
-    stated = [each.strip() for each in re.findall(r";\s*expires(?![\w.*-])([^;,]*)", unquoted)]
-    if not all(re.fullmatch(r"=\d{1,12}", each) for each in stated):
+    signed = re.sub(r'"[^"]*"', '"', named.get("signature-input", ""))
+    stated = re.findall(r";\s*expires(?![\w.*-])([^;,]*)", signed)
+    if not all(re.fullmatch(r"=\d{1,12}\s*", each) for each in stated):
         raise InvalidSetting("origin_headers: expires of Signature-Input is not a number of seconds (RFC 9421, 2.3)")
     times = [float(each[1:]) for each in stated]
     if "expires" in named:

@@ -47,8 +47,7 @@ def check(
     tests: str = "",
     why: Sequence[str] = (),
 ) -> dict[str, Any]:
-    """For each agent and URL: may it be fetched, by which line, who reads it otherwise? And what came of the tests, and
-    which agents are nobody's name.
+    """For each agent and URL: may it be fetched, by which line, who reads it otherwise? And what came of the tests.
 
     Args:
         why: an agent and a URL that are explained too, as `explain` does.
@@ -295,13 +294,8 @@ def _finding(finding: Finding) -> dict[str, Any]:
 def _tested(robots: Robots, wanted: Expectation) -> dict[str, Any]:
     allowed, rule, why = wanted.answer(robots, _absolute(wanted.path))
     text = f"{wanted.agent} {'yes' if wanted.allowed else 'not'} {wanted.path}"
-    return {
-        "agent": wanted.agent,
-        "text": text,
-        "holds": allowed == wanted.allowed,
-        "line": rule.line if rule else None,
-        "why": why,
-    }
+    answer = {"holds": allowed == wanted.allowed, "line": rule.line if rule else None, "why": why}
+    return {"agent": wanted.agent, "text": text} | answer
 
 
 QUESTIONS: Final[Mapping[str, Callable[..., Any]]] = {

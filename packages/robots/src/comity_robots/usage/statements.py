@@ -194,12 +194,15 @@ class Usage:
     def to_record(self, purposes: Iterable[str]) -> dict[str, Any]:
         """For each purpose the answer, each statement that counts for the page with its source and its words, and the
         licences, where there are any, as a crawl's records and `comity check --json` have it."""
-        terms = [{"url": each.url, "source": each.source} | _noted(each) for each in self.terms]
+        terms = [
+            {"url": each.url, "source": each.source} | ({"note": each.note} if each.note else {}) for each in self.terms
+        ]
         return {
             purpose: {
                 "preference": self.preference(purpose),
                 "statements": [
-                    {"value": each.value, "source": each.source, "text": each.text} | _noted(each)
+                    {"value": each.value, "source": each.source, "text": each.text}
+                    | ({"note": each.note} if each.note else {})
                     for each in _about(self.statements, purpose, False)
                 ],
             }
@@ -322,10 +325,6 @@ def _about(statements: Iterable[Statement], purpose: str, images: bool) -> list[
         for each in statements
         if each.purpose == purpose and each.applies and each.scope in (("page", "images") if images else ("page",))
     ]
-
-
-def _noted(each: Statement | Licence) -> dict[str, str]:
-    return {"note": each.note} if each.note else {}
 
 
 def _closest(found: Sequence[Statement] | Sequence[Licence]) -> Origin | None:

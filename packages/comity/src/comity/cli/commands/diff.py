@@ -27,8 +27,7 @@ def diff(old: str, new: str, as_json: bool, **options: Any) -> Exit:
     configuration = loaded(**options)
     agent = configuration.policy.asked_as if options["agent"] or options["product_token"] else None
     files = [source.robots for source in read_all((old, new), configuration)]
-    if agent is not None:
-        note_agents([agent], *files)
+    note_agents([agent] if agent is not None else [], *files)
     changes = difference(*files, agent=agent)
     if as_json:
         print_json(jsonable(changes))

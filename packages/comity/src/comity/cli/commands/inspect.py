@@ -24,7 +24,7 @@ from comity_robots.usage.statements import PURPOSES, USE
 
 if TYPE_CHECKING:
     from comity.configuration import Configuration
-    from comity.policy import Decision, Policy
+    from comity.policy import Policy
     from comity.policy.robots_result import RobotsResult
 
 _MAX_VALUES_SHOWN = 20
@@ -55,7 +55,7 @@ def inspect(url: tuple[str, ...], ourselves: bool, store: str | None, as_json: b
         if not all(files):
             raise click.UsageError("name either URLs or files")
         policy = loaded(**options).policy
-        _show([_of_file(Path(each), policy) for each in url], _kept_in_words, as_json=as_json)
+        _show([_of_file(Path(each), policy) for each in url], _robots_in_words, as_json=as_json)
         return Exit.DONE
     if ourselves:
         return _practices(loaded(**options), as_json=as_json)
@@ -99,8 +99,8 @@ def _learned(folders: Sequence[Path], store: str | None, *, as_json: bool) -> Ex
     opened = open_crawl(folders, store)
     crawl, policy = opened.output(), opened.config().policy or Policy()
     last = robots_files(crawl.parts, policy)
-    found = [_kept(each.origin, each, policy, f"{each.origin}/") for each in last]
-    _show(found, _kept_in_words, as_json=as_json)
+    found = [_facts(each.origin, each, policy, f"{each.origin}/") for each in last]
+    _show(found, _robots_in_words, as_json=as_json)
     return report_missing(crawl.absent)
 
 
@@ -111,14 +111,7 @@ def _of_file(file: Path, policy: "Policy") -> dict[str, Any]:
     url = "https://example.com/"  # stands for its site, whose name no rule has
     result = RobotsResult.from_response(url, str(file), 200, read(file), policy=policy, fetched_at=time.time())
     note_agents([policy.agent], result.robots)
-    return _kept(str(file), replace(result, status=None), policy, url)
-
-
-def _kept(origin: str, result: "RobotsResult", policy: "Policy", url: str) -> dict[str, Any]:
-    """Return what a robots.txt says that is not fetched now."""
-    from comity.policy import decide
-
-    return {"origin": origin, "robots": _facts(result, policy, url), "usage": _uses(decide(policy, url, result))}
+    return _facts(str(file), replace(result, status=None), policy, url)
 
 
 async def _asked(targets: Sequence[str], configuration: "Configuration") -> list[dict[str, Any]]:
@@ -132,13 +125,11 @@ async def _site(asking: client.AsyncClient, url: str, policy: "Policy") -> dict[
 
     decision, origin = await asking.check(url), urls.origin(url)
     result = asking.inspect().get(origin)
-    if result is not None:
-        note_agents([policy.agent], result.robots)
+    note_agents([policy.agent], *([] if result is None else [result.robots]))
     llms, manifest = await llms_txt(asking, origin)
     return {
-        "origin": origin,
+        **_facts(origin, result, policy, decision.url),
         "decision": decision.to_dict(),
-        "robots": _facts(result, policy, decision.url),
         "llms": {
             **{name: getattr(manifest, name) for name in ("url", "status", "problem", "sha256")},
             "title": llms.title if llms is not None else None,
@@ -149,19 +140,17 @@ async def _site(asking: client.AsyncClient, url: str, policy: "Policy") -> dict[
                 for link in section.links
             ],
         },
-        "usage": _uses(decision),
     }
 
 
-def _uses(decision: "Decision") -> dict[str, str]:
-    return {purpose: decision.explain_usage(purpose) for purpose in (*PURPOSES, USE)}
-
-
-def _facts(result: "RobotsResult | None", policy: "Policy", url: str) -> dict[str, Any]:
+def _facts(origin: str, result: "RobotsResult | None", policy: "Policy", url: str) -> dict[str, Any]:
     """Return what a robots.txt says, and which of it applies to us."""
+    from comity.policy import decide
+
+    decision = decide(policy, url, result)
     robots, agent = parse(b"") if result is None else result.robots, policy.asked_as
     ours = robots.explain(url, agent).group
-    return {
+    facts = {
         "outcome": result.kind if result is not None else "not fetched",
         **{name: getattr(result, name, None) for name in ("url", "status", "error", "sha256")},
         "groups": len(robots.groups),
@@ -174,6 +163,8 @@ def _facts(result: "RobotsResult | None", policy: "Policy", url: str) -> dict[st
         "sitemaps": list(robots.sitemaps),
         "licences": [licence.url for licence in robots.usage(url, agent).terms],
     }
+    uses = {purpose: decision.explain_usage(purpose) for purpose in (*PURPOSES, USE)}
+    return {"origin": origin, "robots": facts, "usage": uses}
 
 
 def _robots_in_words(site: dict[str, Any]) -> list[str]:
@@ -198,11 +189,9 @@ def _robots_in_words(site: dict[str, Any]) -> list[str]:
         lines.append(f"  delay       {robots['crawl_delay']:,.10g} s between requests")
     lines += _some("rate        ", robots["request_rate"])
     lines += _some("hours (UTC) ", robots["visit_time"])
-    return lines + _some("sitemap     ", robots["sitemaps"]) + _some("licence     ", robots["licences"])
-
-
-def _kept_in_words(site: dict[str, Any]) -> list[str]:
-    return _robots_in_words(site) + _some("usage       ", list(site["usage"].values()))
+    lines += _some("sitemap     ", robots["sitemaps"])
+    lines += _some("licence     ", robots["licences"])
+    return lines + _some("usage       ", list(site["usage"].values()))
 
 
 def _site_in_words(site: dict[str, Any]) -> list[str]:
@@ -212,7 +201,6 @@ def _site_in_words(site: dict[str, Any]) -> list[str]:
     if llms["summary"]:
         lines.append(f"              {' '.join(llms['summary'].split())[:300]}")
     lines += _some("link        ", [f"{link['url']}  {link['name']}" for link in llms["links"]])
-    lines += _some("usage       ", list(site["usage"].values()))
     word = "allowed" if decision["may_fetch"] else "disallowed"
     lines.append(f"  this URL    {word} for {decision['agent']}: {decision['why']}")
     return lines
