@@ -240,11 +240,12 @@ def test_a_site_s_file_is_fetched_by_the_client_with_its_guard(page, site: Site)
 
 def test_what_an_agent_may_not_fetch_of_a_site_s_sitemaps_is_listed_by_the_given_file(page: Page, site: Site) -> None:
     site.set("/map.txt", site.url("/a\n") + site.url("/no/1\n") + "https://other.example/\n", content_type="text/plain")
-    question = {"text": "User-agent: *\nDisallow: /no\n", "agents": ["GPTBot"], "sitemaps": ["/map.txt"]}
+    question = {"text": "User-agent: *\nDisallow: /no\n", "agents": ["GPTBot"], "sitemaps": ["/map.txt", "mailto:a"]}
     status, answer = asked(f"{page.url}/api/sitemaps", question | {"site": site.url("/robots.txt")})
     refused = [{"agent": "GPTBot", "count": 1, "urls": [{"url": site.url("/no/1"), "line": 2}]}]
     said = {"url": site.url("/map.txt"), "problem": "", "urls": 2, "indexed": 0, "elsewhere": 1, "refused": refused}
-    assert (status, answer) == (200, {"sitemaps": [said], "left": []})
+    assert (status, answer["sitemaps"][0], answer["left"]) == (200, said, [])  # type: ignore[index]
+    assert answer["sitemaps"][1]["problem"] == "was not read: 'mailto:a' is not http or https"  # type: ignore[index]
     assert sorted(site.paths()) == ["/map.txt", "/robots.txt"], "no page is fetched"
 
 

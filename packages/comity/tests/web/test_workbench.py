@@ -87,6 +87,7 @@ def test_a_cell_that_is_chosen_while_an_answer_is_on_its_way_stays_the_one_that_
     tab.wait_for_selector("#why >> text=GPTBot may fetch /blog/lamps")
 
 
+@pytest.mark.long
 def test_what_was_explained_of_an_older_file_does_not_replace_the_answer_to_the_newer_one(tab: Any) -> None:
     write(tab, "User-agent: GPTBot\nDisallow: /blog")
     tab.wait_for_selector("#matrix button[aria-label='GPTBot, /blog/lamps: disallowed']")
@@ -106,6 +107,7 @@ def test_what_was_explained_of_an_older_file_does_not_replace_the_answer_to_the_
     assert "GPTBot may fetch /blog/lamps" in tab.inner_text("#why")
 
 
+@pytest.mark.long
 def test_what_is_no_url_has_nothing_explained(tab: Any) -> None:
     tab.fill("#urls", "http://[::1/x")
     tab.wait_for_selector("#matrix >> text=not a URL")

@@ -19,8 +19,7 @@ def urls_of_site(client: Client, site: str) -> Iterator[str]:
     origin = urls.origin(site)
     decision = client.check(site)
     result = client.inspect().get(origin)
-    named = () if result is None else result.robots.sitemaps
-    waiting = [target for each in named if (target := urls.join(f"{origin}/", each)) is not None]
+    waiting = [] if result is None else list(result.robots.sitemaps)
     if not waiting:
         error_line(f"{origin}: robots.txt names no sitemap; {origin}/sitemap.xml is tried ({decision.why})")
         waiting = [f"{origin}/sitemap.xml"]

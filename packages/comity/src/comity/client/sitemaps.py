@@ -38,10 +38,15 @@ def sitemap_client(policy: Policy, settings: ClientSettings) -> Client:
 
 
 def listed_urls(client: Client, waiting: list[str], origin: str, most: int) -> Iterator[ListedUrls]:
-    """Read so many sitemaps, each once, with those that an index names; `waiting` holds the ones that are left."""
+    """Read so many sitemaps, each once, with those that an index names; `waiting` holds the ones that are left.
+
+    Args:
+        origin: what a relative name is joined to, and whose URLs count.
+    """
     asked: set[str] = set()
     while waiting and len(asked) < most:
-        sitemap = waiting.pop(0)
+        named = waiting.pop(0)
+        sitemap = urls.join(origin, named) or named  # what is no URL is refused by the client, in words
         if sitemap in asked:
             continue
         asked.add(sitemap)

@@ -11,13 +11,12 @@ from typing import Any, Final, get_args, get_origin
 
 from comity._serving import App, AsgiMessage, Receive, Send, host_of, is_loopback
 from comity.client import AsyncClient
-from comity.client.sitemaps import ListedUrls, listed_urls, sitemap_client
+from comity.client.sitemaps import listed_urls, sitemap_client
 from comity.errors import ComityError
 from comity.net import ClientSettings
 from comity.policy import Policy
 from comity.web import workbench
 from comity.web.workbench import QUESTIONS, InvalidQuestion
-from comity_pages import urls
 from comity_pages._extras import need
 from comity_pages.reader_processes import ReaderProcesses
 
@@ -66,6 +65,7 @@ def build(
     responses = need("starlette.responses", "web", "comity serve")
 
     readers = ReaderProcesses()
+    reading = asyncio.Semaphore(2)  # of sitemaps: a thread each, which others need too
     sitemaps_by = sitemap_client(policy, settings)  # one: a site keeps its pace from question to question
 
     def answering(
@@ -92,10 +92,6 @@ def build(
         text = result.robots.body.decode("utf-8", "replace")
         return {"url": result.url, "status": result.status, "text": text}
 
-    def listed(sitemaps: list[str], site: str) -> tuple[list[ListedUrls], list[str]]:
-        waiting = [target for each in sitemaps if (target := urls.join(site, each)) is not None]
-        return list(listed_urls(sitemaps_by, waiting, site, MAX_SITEMAPS)), waiting[:MAX_SITEMAPS_LEFT]
-
     async def sitemaps(
         text: str, agents: list[str], sitemaps: list[str], site: str = "", dialect: str = "rfc9309"
     ) -> dict[str, Any]:
@@ -105,7 +101,9 @@ def build(
             site: whose URLs count; the site of the first sitemap if empty.
         """
         workbench.bounded(text, agents, ())
-        read, left = await asyncio.to_thread(listed, sitemaps, site or next(iter(sitemaps), ""))
+        listing = listed_urls(sitemaps_by, sitemaps, site or next(iter(sitemaps), ""), MAX_SITEMAPS)
+        async with reading:
+            read = await asyncio.to_thread(list, listing)
         values = [
             {
                 "url": each.sitemap,
@@ -117,7 +115,7 @@ def build(
             }
             for each in read
         ]
-        return {"sitemaps": values, "left": left}
+        return {"sitemaps": values, "left": sitemaps[:MAX_SITEMAPS_LEFT]}
 
     async def known(_: Any) -> Any:
         crawl = None if place is None else place if "://" not in place else "a store"  # whose address has a password
