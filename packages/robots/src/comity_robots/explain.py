@@ -99,11 +99,10 @@ def mistaken_names(agents: Iterable[str], *files: "Parsed") -> dict[str, str]:
     from comity_robots.lint.names import meant_name  # late: it loads all of lint
 
     named = {ascii_lower(each): each for robots in files for run in robots.runs() for each in run.agents}
-    near = list(islice(named.values(), MAX_NAMES_COMPARED))
     found = {}
     for agent in agents:
         name = product_token(agent)
-        if ascii_lower(name) not in named and (meant := meant_name(name, near)):
+        if ascii_lower(name) not in named and (meant := meant_name(name, islice(named.values(), MAX_NAMES_COMPARED))):
             found[agent] = f"no group or known crawler is called {name}; did you mean {meant}?"
     return found
 

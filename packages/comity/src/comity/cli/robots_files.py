@@ -13,7 +13,6 @@ from comity.errors import RobotsUnreachable
 from comity.policy import Policy
 from comity_pages import urls
 from comity_robots import Robots, parse
-from comity_robots.explain import mistaken_names
 
 if TYPE_CHECKING:
     from comity.configuration import Configuration
@@ -64,9 +63,11 @@ def _of_site(target: str, configuration: "Configuration") -> Source:
 
 def note_agents(agents: Iterable[str], *files: Robots) -> None:
     """Say which agents are nobody's name, neither in the files nor known, and whom they may be meant for."""
-    typed = [agent for agent in agents if agent != Policy().agent]
-    for words in mistaken_names(typed, *files).values() if typed else ():
-        error_line(words)
+    if typed := [agent for agent in agents if agent != Policy().agent]:
+        from comity_robots.explain import mistaken_names  # late: few name an agent
+
+        for words in mistaken_names(typed, *files).values():
+            error_line(words)
 
 
 def annotation(level: str, file: str, line: int, title: str, message: str) -> str:
