@@ -56,6 +56,8 @@ def test_who_is_let_in_keeps_its_pace_and_is_told_what_all_are() -> None:
     after = let_in(parse(f"User-agent: *\nDisallow: /x\n\n{shared}"), ["bingbot"])
     assert [after.allowed(path, "bingbot") for path in ("/", "/x")] == [True, False]
     assert (after.crawl_delay("bingbot"), after.allowed("/", "AhrefsBot")) == (5, False)
+    typed = let_in(parse(f"User-agent: *\nDisallow: /x\n\n{shared}"), ["Bingbot"])
+    assert "# May fetch the site: search\nUser-agent: Bingbot\n" in str(typed), "a name is one however it is written"
 
 
 def test_what_a_draft_names_is_changed_where_a_file_states_it_and_is_added_nowhere() -> None:

@@ -149,10 +149,10 @@ def _switched(robots: Robots, agents: Iterable[str], allow: bool) -> Robots:
         others = [each for each in others if ascii_lower(each) not in named or {*records[each]} - everybodys]
         copied = {each: _rules_left(robots, NOBODY) if ascii_lower(each) in named else copied[each] for each in others}
     added: list[str] = []
-    order = {each.name: each.purpose for each in known_agents()}
+    order = {ascii_lower(each.name): each.purpose for each in known_agents()}
 
     def key(agent: str) -> tuple[str, tuple[str, ...], tuple[str, ...]]:
-        return order.get(agent, ""), records[agent], copied[agent]
+        return order.get(ascii_lower(agent), ""), records[agent], copied[agent]
 
     for (purpose, pace, rules), same in groupby(sorted(others, key=key), key):
         named_lines = [authoring.agent_line(each) for each in same]
