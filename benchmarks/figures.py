@@ -86,7 +86,7 @@ PARTS = {
         "How far from the floor",
         "floor.py",
         "The bare program downloads, unpacks, reads and writes the same pages, and does nothing else: no rules, no "
-        "frontier, no ledger. An interpreter built without optimisations costs about a tenth more than Debian's.",
+        "frontier, no ledger.",
     ),
     "politeness": Part(
         "Politeness",

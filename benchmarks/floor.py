@@ -9,6 +9,7 @@ rounds' ratios. What a run costs in instructions is told by `valgrind --tool=cac
 import argparse
 import asyncio
 import json
+import os
 import resource
 import shutil
 import ssl
@@ -116,8 +117,11 @@ def measured(name: str, folder: Path, urls: list[str]) -> float:
     (folder / "urls.json").write_text(json.dumps(urls))
     output = folder / "output"
     output.mkdir()
+    kept = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}  # as installed
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    subprocess.run([sys.executable, __file__, "--one", name, "--output", str(output)], check=True, timeout=1800)
+    subprocess.run(
+        [sys.executable, __file__, "--one", name, "--output", str(output)], check=True, timeout=1800, env=kept
+    )
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     with (output / "pages.jsonl").open("rb") as file:
         pages = sum(1 for _ in file)
