@@ -41,6 +41,14 @@ def by_any_writer(values: object) -> bool:
 
 def is_utf8(data: bytes) -> bool:
     """Whether the bytes are well-formed UTF-8 (Unicode, table 3-7: no surrogates, no overlong forms)."""
+    if cython.compiled:
+        octets: cython.p_const_uchar = data
+        size: cython.Py_ssize_t = len(data)
+        if size < _MIN_NOGIL_BYTES:
+            return is_well_formed(octets, size)
+        with cython.nogil:
+            found: cython.bint = is_well_formed(octets, size)
+        return found
     try:
         return data.isascii() or bool(data.decode("utf-8"))
     except UnicodeDecodeError:
