@@ -75,7 +75,7 @@ def main() -> None:
     before = dict(re.findall(r"^\| (\S+) \| (.+) \|$", text, re.MULTILINE))
     base = closure(direct(project["dependencies"]))
     extras = project["optional-dependencies"]
-    more = sorted(set(direct([each for wanted in extras.values() for each in wanted])) - set(base))
+    more = sorted(set(direct([each for wanted in extras.values() for each in wanted])) - {*base, "comity"})
     lines = [
         "# Licences of what comity depends on",
         "",
