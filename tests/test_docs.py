@@ -93,7 +93,7 @@ def test_every_place_in_the_sources_that_a_page_names_is_there(name: str) -> Non
     assert [place for place in places if not any((root / place).exists() for root in roots)] == []
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/index.md", "docs/tutorial.md"])
+@pytest.mark.parametrize("page", ["README.md", "docs/index.md"])
 def test_every_extra_is_listed_where_people_install(page: str) -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
     (table,) = re.findall(r"(?m)^\| extra \|.*\n\|[-|]+\n((?:\|.*\n)+)", (ROOT / page).read_text("utf-8"))
