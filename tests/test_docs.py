@@ -8,10 +8,12 @@ import sys
 import tomllib
 from pathlib import Path
 
+import click
 import pytest
 from commands import comity
 
 import comity as comity_package
+from comity.cli.app import app
 
 ROOT = Path(__file__).parents[1]
 PAGES = [
@@ -20,6 +22,7 @@ PAGES = [
     ROOT / "CONTRIBUTING.md",
     *sorted((ROOT / "docs").rglob("*.md")),
 ]
+LINKED = [*PAGES, ROOT / "CHANGELOG.md", ROOT / "SECURITY.md", ROOT / "examples" / "README.md"]
 SOURCES = tuple(ROOT.glob("packages/*/src"))
 MADE = {"reference.md", "decisions/index.md"}
 """Pages that are made when the site is built."""
@@ -69,7 +72,7 @@ def anchors(page: Path) -> set[str]:
     }
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", LINKED, ids=lambda page: page.name)
 def test_every_link_to_a_file_leads_to_one(page: Path) -> None:
     text = re.sub(r"(?ms)^```.*?^```", "", page.read_text(encoding="utf-8"))
     for target, anchor in re.findall(r"\]\((?!https?:|mailto:)([^)#]*)(?:#([^)]+))?\)", text):
@@ -79,6 +82,29 @@ def test_every_link_to_a_file_leads_to_one(page: Path) -> None:
         assert there.exists(), target
         if anchor and there.suffix == ".md":
             assert anchor in anchors(there), f"{target}#{anchor}"
+
+
+@pytest.mark.parametrize("page", LINKED, ids=lambda page: page.name)
+def test_every_row_stands_in_a_table_and_has_as_many_cells_as_its_head(page: Path) -> None:
+    text = re.sub(r"(?ms)^```.*?^```", "", page.read_text(encoding="utf-8"))
+    for table in re.findall(r"(?m)(?:^\|.*\n)+", text):
+        head, rule, *rows = table.splitlines() + [""] * 2
+        assert re.fullmatch(r"\|(?:[ :-]+\|)+", rule), f"no head: {head}"
+        cells = {row: len(re.findall(r"(?<!\\)\|", row)) for row in (head, rule, *filter(None, rows))}
+        assert [row for row, count in cells.items() if count != cells[head]] == []
+
+
+def test_every_option_that_a_page_gives_to_a_command_is_one_of_its_options() -> None:
+    context = click.Context(app)
+    wrong = []
+    for page in PAGES:
+        for words in re.findall(r"(?m)^\$ (?:\w+=\S+ )*comity ([^|>#\n]*)", page.read_text(encoding="utf-8")):
+            command, given = app, words.split()
+            while isinstance(command, click.Group) and given and (named := command.get_command(context, given[0])):
+                command, given = named, given[1:]
+            known = {name for each in command.get_params(context) for name in (*each.opts, *each.secondary_opts)}
+            wrong += [(page.name, words, each) for each in given if re.match(r"--?[a-z]", each) and each not in known]
+    assert wrong == []
 
 
 @pytest.mark.parametrize("name", ["CONTRIBUTING.md", "docs/architecture.md"])
