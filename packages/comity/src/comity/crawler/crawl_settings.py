@@ -67,7 +67,7 @@ class CrawlSettings:
         link_graph: whether the links of each page are written (channel `links`: from, to, text, rel).
         requisites: whether an archive (`warc`, `wacz`) holds what pages need to look as they do: images, style sheets
             and what they import, fonts, scripts. `all`; `same-site`: those of the page's own registrable domain; or
-            `none`. robots.txt is asked for each, and of the limits only those of time count them.
+            `none`. robots.txt is checked for each, and of the limits only those of time count them.
         record_headers: response headers to write into each page's record, such as `etag`.
         only_if: keep only pages whose site states this about their use, such as `train-ai=allowed` or
             `search=not-disallowed`. Others are refused by usage.
