@@ -86,7 +86,8 @@ def test_every_link_to_a_file_leads_to_one(page: Path) -> None:
 
 @pytest.mark.parametrize("page", LINKED, ids=lambda page: page.name)
 def test_every_row_stands_in_a_table_and_has_as_many_cells_as_its_head(page: Path) -> None:
-    text = re.sub(r"(?ms)^```.*?^```", "", page.read_text(encoding="utf-8"))
+    text = re.sub(r"(?ms)^```.*?^```", "```", page.read_text(encoding="utf-8"))
+    assert re.findall(r"(?m)^(?![|#]).+\n\|.*", text) == [], "the site shows no table right below a line"
     for table in re.findall(r"(?m)(?:^\|.*\n)+", text):
         head, rule, *rows = table.splitlines() + [""] * 2
         assert re.fullmatch(r"\|(?:[ :-]+\|)+", rule), f"no head: {head}"
