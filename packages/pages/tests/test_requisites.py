@@ -25,6 +25,8 @@ def named(html: str, base: str = PAGE) -> list[str]:
         ('<video poster="p.jpg"><source src="film.mp4"></video>', ["/a/p.jpg"]),
         ('<input type=IMAGE src="i.png"><input type=text src="no.png">', ["/a/i.png"]),
         ('<svg><image href="m.svg"/><use xlink:href="i.svg#x"/><use href="#own"/></svg>', ["/a/m.svg", "/a/i.svg"]),
+        ('<object type="image/svg+xml" data=o.svg></object><embed type=image/png src=e.png><object data=no>', [
+            "/a/o.svg", "/a/e.png"]),
         ('<script src="s.js"></script><script>"url(no.png)"</script>', ["/a/s.js"]),
         ('<link rel="STYLESHEET alternate" href=a.css><link rel=canonical href=/no><link rel=icon href=/f.ico>', [
             "/a/a.css", "/f.ico"]),
@@ -53,12 +55,19 @@ def test_a_sheet_names_what_it_imports_and_shows() -> None:
     assert [url.rpartition("/")[2] for url in found] == ["one.css", "two.css", "f.woff2", "f.woff", "c.cur", "b.png"]
 
 
+def test_an_image_set_names_its_images_with_and_without_url() -> None:
+    sheet = b"""a { background: image-set( "1.png" 1x, '2.png' 2x, url(3.png) 3x) } b::before { content: "no" "no" }
+        c { background: -webkit-image-set("4.avif" type("image/avif"), "5.png" 1.5dppx) }"""
+    found = of_sheet(sheet, "https://example.com/s/main.css", "text/css")
+    assert [url.rpartition("/")[2] for url in found] == ["1.png", "2.png", "3.png", "4.avif", "5.png"]
+
+
 def test_a_page_cannot_send_a_crawl_to_any_number_of_urls() -> None:
     assert len(named("".join(f"<img src=/{number}.png>" for number in range(2 * MAX_REQUISITES)))) == MAX_REQUISITES
 
 
 @pytest.mark.parametrize(
-    "part", ["/*", "url(", 'url("', "@import ", "url(   ", "url('a", '/**/"', "\\", "@import 'url("]
+    "part", ["/*", "url(", 'url("', "@import ", "url(   ", "url('a", '/**/"', "\\", "@import 'url(", '"" ']
 )
 def test_the_time_to_read_a_sheet_grows_with_its_length(part: str) -> None:
     grows_in_proportion(lambda size: lambda: of_sheet((part * size).encode(), PAGE, "text/css"), 40_000)

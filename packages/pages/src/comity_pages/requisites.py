@@ -30,13 +30,17 @@ _NAMED: Final = {
     "image": (("href", "xlink:href"), ()),
     "use": (("href", "xlink:href"), ()),
     "link": (("href",), ("imagesrcset",)),
+    "object": (("data",), ()),
+    "embed": (("src",), ()),
 }
 """By element, the attributes that hold a URL, and those that hold several (HTML, 4.8.4.2.1)."""
 _RELATIONS: Final = frozenset(("stylesheet", "icon", "apple-touch-icon", "mask-icon", "preload", "modulepreload"))
 _WANTED: Final = f"{', '.join(_NAMED)}, style, [style], [background]"
 _CANDIDATE: Final = re.compile(r"([^\s,]\S*+)(?:(?<=,)|[^,]*+)")
 _REFERENCE: Final = re.compile(
-    r"""\burl\(\s*+(?:"([^"\n]*+)"|'([^'\n]*+)'|([^\s"'()]*+))|@import\s*+(?:"([^"\n]*+)"|'([^'\n]*+)')""",
+    r"""\burl\(\s*+(?:"([^"\n]*+)"|'([^'\n]*+)'|([^\s"'()]*+))"""
+    r"""|(?:@import|\bimage-set\()\s*+(?:"([^"\n]*+)"|'([^'\n]*+)')"""
+    r"""|(?:"([^"\n]*+)"|'([^'\n]*+)')(?=\s++(?:[\d.]++(?:x|dp)|type\())""",  # the others of an image-set
     re.IGNORECASE,
 )
 
@@ -69,6 +73,8 @@ def _of_node(node: LexborNode) -> Iterator[str]:
     if name == "link" and _RELATIONS.isdisjoint((attributes.get("rel") or "").lower().split()):
         return
     if name == "input" and (attributes.get("type") or "").strip().lower() != "image":
+        return
+    if name in ("object", "embed") and not (attributes.get("type") or "").strip().lower().startswith("image/"):
         return
     single, several = _NAMED.get(name, ((), ()))
     for attribute in single:

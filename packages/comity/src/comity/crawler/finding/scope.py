@@ -102,6 +102,10 @@ class Scope:
             return False
         return not self.include or self._include.match(url) is not None
 
+    def excludes(self, url: str) -> bool:
+        """Whether a pattern excludes a URL, wherever it lies."""
+        return self._exclude.match(url) is not None
+
     def reaches(self, url: str) -> bool:
         """Whether a document that only names URLs (a sitemap, a feed) may be read: on any host of the scope."""
         if self.by == "prefix":

@@ -201,9 +201,11 @@ class URLFilter:
 
     def _is_wanted(self, url: str, found_on: str | None) -> bool:
         """Whether what a page needs is taken, wherever it lies; what is not is counted."""
-        if self._settings.requisites == "all" or found_on is None:
+        if found_on is None:
             return True
-        is_wanted = registrable(urls.host(url)) == registrable(urls.host(found_on))
+        is_wanted = not self._scope.excludes(url) and (
+            self._settings.requisites == "all" or registrable(urls.host(url)) == registrable(urls.host(found_on))
+        )
         self._results.count("outside", not is_wanted)
         return is_wanted
 
