@@ -103,6 +103,9 @@ def test_what_an_agent_may_not_fetch_of_a_site_s_sitemaps_is_listed(site: Site) 
     assert "/lost.xml was not read" in listed.stderr
     assert sorted(site.paths()) == ["/index.xml", "/lost.xml", "/pages.xml", "/robots.txt"], "no page is fetched"
     assert comity("check", "--sitemap", "--urls", "x", site.url("/")).returncode == 64
+    site.set("/robots.txt", f"Sitemap: {site.url('/lost.xml')}\n")
+    nothing = comity("check", "--sitemap", site.url("/"), *ALLOW, environment=FAST)
+    assert (nothing.returncode, "0 URLs in 1 sitemaps" in nothing.stderr) == (66, True)
 
 
 @pytest.mark.parametrize("command", ["lint", "explain", "check", "inspect"])

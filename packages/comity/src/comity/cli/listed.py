@@ -11,10 +11,11 @@ from comity_pages import urls
 MAX_SITEMAPS: Final = 1000  # read of one site
 
 
-def urls_of_site(client: Client, site: str) -> Iterator[str]:
+def urls_of_site(client: Client, site: str, unread: list[str]) -> Iterator[str]:
     """Yield the URLs of a site that its sitemaps list: those that its robots.txt names, else `/sitemap.xml`.
 
-    What could not be read, or lies elsewhere, is said on standard error.
+    What could not be read, or lies elsewhere, is said on standard error; sitemaps that could not be read to their end
+    are added to `unread`.
     """
     origin = urls.origin(site)
     decision = client.check(site)
@@ -29,9 +30,11 @@ def urls_of_site(client: Client, site: str) -> Iterator[str]:
         count += 1
         if listed.problem:
             error_line(f"sitemap {listed.sitemap} {listed.problem}")
+            unread.append(listed.sitemap)
         elsewhere += listed.elsewhere
         yield from (page for page in listed.pages if page not in pages)
         pages.update(listed.pages)
+    unread += waiting
     left = f"; {len(waiting):,} sitemaps were left unread" if waiting else ""
     others = f"; {elsewhere:,} entries of other hosts were passed over" if elsewhere else ""
     error_line(f"{len(pages):,} URLs in {count:,} sitemaps of {origin}{others}{left}")

@@ -12,10 +12,10 @@ import click
 from comity.cells import escape_formula
 from comity.cli.answers import COLOURS, Answer, answers, exit_code, policies_of, truncation_note
 from comity.cli.exits import Exit
-from comity.cli.input_files import lines_in, site_url
+from comity.cli.input_files import lines_in, named, site_url
 from comity.cli.options import FILE, JUDGING, argument, command, option
 from comity.cli.terminal import error_line, print_out
-from comity.errors import InvalidURL
+from comity.errors import InputError, InvalidURL
 from comity_pages.urls import normalise
 
 _COLUMNS: Final = ("url", "agent", "answer", "why", "verdict", "line", "rule", "robots_sha256", "robots_at", "delay")
@@ -43,8 +43,8 @@ def check(
     """Check whether URLs may be fetched.
 
     With --robots a path such as /private will do. With --sitemap the sites are named, and those of their URLs listed
-    that an agent may not fetch. Several --agent give an answer for each. Exit code 0: all allowed,
-    2: one is not, 3: a robots.txt is unreachable, 64: one is not a URL.
+    that an agent may not fetch. Several --agent give an answer for each. Exit code 0: all allowed, 2: one is not, 3: a
+    robots.txt is unreachable, 64: one is not a URL, 66: a file or sitemap could not be read.
     """
     if as_csv and as_json:
         raise click.UsageError("--csv and --json exclude each other")
@@ -56,13 +56,15 @@ def check(
         raise click.UsageError("--sitemap reads the sitemaps that sites name: leave out --urls and --robots")
     policies, client = policies_of(**options)
     targets: Iterable[str] = (*url, *(lines_in(urls).values() if urls is not None else ()))
-    asking = None
+    if not targets and urls is not None:
+        raise InputError(f"{named(urls)} holds no URL", hint="write one on each line")
+    asking, unread = None, list[str]()
     if sitemap:
         from comity.cli.listed import urls_of_site  # late: few ask for it
         from comity.client.sitemaps import sitemap_client
 
         asking = click.get_current_context().with_resource(sitemap_client(policies[0], client))
-        targets = chain.from_iterable(urls_of_site(asking, normalise(site_url(each) or each)) for each in url)
+        targets = chain.from_iterable(urls_of_site(asking, normalise(site_url(each) or each), unread) for each in url)
     if as_csv:
         import csv  # late: few ask for a table
 
@@ -97,7 +99,8 @@ def check(
             print_out(shown, lead=f"{row['answer']:11}", colour=COLOURS[decision.answer], indent=13)
             for purpose in decision.purposes:
                 print_out(f"{'':11}  {decision.explain_usage(purpose)}")
-    return Exit.DONE if exit_zero else exit_code(judged)
+    code = Exit.DONE if exit_zero else exit_code(judged)
+    return Exit.INPUT if unread and code is Exit.DONE and not exit_zero else code
 
 
 def _row(each: Answer) -> dict[str, Any]:

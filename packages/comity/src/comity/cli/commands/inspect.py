@@ -5,7 +5,6 @@ Of a crawl's folder: what it learned of the sites.
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -111,7 +110,9 @@ def _of_file(file: Path, policy: "Policy") -> dict[str, Any]:
     url = "https://example.com/"  # stands for its site, whose name no rule has
     result = RobotsResult.from_response(url, str(file), 200, read(file), policy=policy, fetched_at=time.time())
     note_agents([policy.agent], result.robots)
-    return _facts(str(file), replace(result, status=None), policy, url)
+    found = _facts(str(file), result, policy, url)
+    found["robots"]["status"] = None  # nobody answered
+    return found
 
 
 async def _asked(targets: Sequence[str], configuration: "Configuration") -> list[dict[str, Any]]:
