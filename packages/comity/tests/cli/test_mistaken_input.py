@@ -197,6 +197,8 @@ def test_inspect_reads_a_robots_txt_that_lies_there(tmp_path: Path) -> None:
     assert (found["origin"], found["robots"]["our_group"]) == ("robots.txt", None)
     assert found["robots"]["licences"] == ["https://a.example/l.xml"]
     assert list(found["usage"]) == ["search", "ai-input", "train-ai", "use"]
+    (tmp_path / "plain").write_text("User-agent: *\nDisallow: /x\n")
+    assert "train-ai: robots.txt says nothing about it" in comity("inspect", "plain", cwd=tmp_path).stdout
     mixed = comity("inspect", "robots.txt", "https://a.example/", cwd=tmp_path)
     assert mixed.returncode == 64
     assert "name either URLs or files" in mixed.stderr
@@ -277,6 +279,16 @@ def test_an_agent_that_is_nobodys_name_is_told_whose_it_may_be(agent: str, tmp_p
         ("fetch page.html", 64, "page.html is a file, and a URL is wanted"),
         ("fetch no&url", 64, "'no url' is not a URL (write for example https://example.com/)"),
         ("audit robots.txt --robots robots.txt -A GPTBot -o o.csv", 66, "none of the 2 rows of robots.txt is a URL"),
+        ("audit u.csv --robots robots.txt -A GPTBot -o u.csv", 64, "u.csv is one of the files that are read"),
+        ("audit u.csv --robots robots.txt -A GPTBot -o o.csv --all", 64, "--all is about --robots without URLS"),
+        ("audit u.csv --robots robots.txt -A GPTBot -o o.csv --at 2026-05-01", 64, "does not say when any"),
+        ("check --urls empty --robots robots.txt", 66, "empty holds no URL (write one on each line)"),
+        (
+            "crawl http://127.0.0.1:9/ -o out --render --render-auto",
+            64,
+            "--render and --render-auto exclude each other",
+        ),
+        ("crawl -c whole.toml --max-pages 1 --print-systemd", 64, "--max-pages is not in the units"),
         ("diff robots.txt robots.txt --agent GTPBot", 0, "did you mean GPTBot?"),
         ("diff robots.txt page.html", 2, "page.html is not a robots.txt: it has no known line"),
     ],
@@ -284,7 +296,10 @@ def test_an_agent_that_is_nobodys_name_is_told_whose_it_may_be(agent: str, tmp_p
 def test_what_was_not_meant_is_said_in_one_line(words: str, code: int, said: str, tmp_path: Path) -> None:
     (tmp_path / "robots.txt").write_text(ROBOTS)
     (tmp_path / "page.html").write_text("<html><body>No rules")
+    (tmp_path / "u.csv").write_text("url\nhttps://a.example/x\n")
+    (tmp_path / "empty").touch()
     (tmp_path / "no-format.toml").write_text('seeds = ["http://127.0.0.1:9/"]\noutput = "out"\nformat = "jsn"\n')
+    (tmp_path / "whole.toml").write_text('seeds = ["http://127.0.0.1:9/"]\noutput = "out"\n')
     (tmp_path / "no-seeds.toml").write_text('output = "out"\n')
     answer = comity(*(word.replace("&", " ") for word in words.split()), cwd=tmp_path)
     assert answer.returncode == code, answer.stderr

@@ -115,11 +115,18 @@ def test_whose_requisites_are_taken_is_the_operators_choice(
     assert not other.seen
 
 
+def test_what_a_pattern_excludes_is_not_fetched_for_a_page_either(shown: tuple[Site, Site], tmp_path: Path) -> None:
+    site, other = shown
+    crawl(tmp_path, site, exclude=("/i/", f"{other.url('/blue')}*"))
+    assert not [path for path in asked(site, other) if path.startswith(("/i/", "/blue"))]
+
+
 def test_other_formats_hold_no_requisites_and_say_so(shown: tuple[Site, Site], tmp_path: Path) -> None:
     site, _ = shown
     assert crawl(tmp_path / "one", site, "jsonl").stats.requisites == 0
-    told = comity("crawl", site.url("/"), "--requisites", "all", "-o", str(tmp_path / "two"), *ALLOW)
-    assert (told.returncode, "--requisites is for archives: add --format warc or wacz" in told.stderr) == (64, True)
+    for name, value in (("--requisites", ("all",)), ("--raw", ())):
+        told = comity("crawl", site.url("/"), name, *value, "-o", str(tmp_path / "two"), *ALLOW)
+        assert (told.returncode, f"{name} is for archives: add --format warc or wacz" in told.stderr) == (64, True)
     told = comity(
         "crawl", site.url("/"), "--format", "warc", "-o", str(tmp_path / "3"), *ALLOW, "--delay", "0.001", "--quiet"
     )

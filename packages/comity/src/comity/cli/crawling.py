@@ -22,7 +22,7 @@ from comity.cli.exits import Exit
 from comity.cli.input_files import read, urls_in
 from comity.cli.logs import logging_to
 from comity.cli.metrics import serving
-from comity.cli.options import as_option, as_typed, is_typed, loaded
+from comity.cli.options import as_option, as_typed, is_typed, loaded, refuse
 from comity.cli.summary import is_blocked, print_summary, resume_command
 from comity.cli.systemd import units
 from comity.cli.terminal import error_line, nonblocking, print_out
@@ -77,6 +77,8 @@ class CrawlOptions(SimpleNamespace):
             raise click.UsageError("--compress packs JSON Lines: leave out --sink, and any other --format than jsonl")
         if self.schema is not None and self.expander is not None:
             raise click.UsageError("--schema and --expander exclude each other")
+        if is_typed("render") and is_typed("render_auto"):
+            raise click.UsageError("--render and --render-auto exclude each other")
         if self.resume and self.refresh:
             raise click.UsageError("--resume and --refresh exclude each other")
         if self.store is None and (self.join or self.lease is not None):
@@ -141,7 +143,7 @@ def run_crawl(given: dict[str, Any]) -> Exit:
     expander = typed.expander_name
     configuration = loaded(**settings)
     if typed.print_systemd:
-        return _print_units(configuration)
+        return _print_units(configuration, *given.keys() - {"config", "print_systemd", "quiet"})
     if configuration.job is not None:
         typed.take(configuration.job, configuration.job_file)
         if typed.folder is not None and typed.mode is None and not (typed.join or typed.demo or typed.store):
@@ -204,14 +206,15 @@ def run_crawl(given: dict[str, Any]) -> Exit:
         return code
 
 
-def _print_units(configuration: Configuration) -> Exit:
-    """Print systemd's units for the crawl that a settings file describes."""
+def _print_units(configuration: Configuration, *others: str) -> Exit:
+    """Print systemd's units for the crawl that a settings file describes; `others`: options that are not in them."""
     job = configuration.job
     if job is None or job.output is None or not (job.seeds or job.urls):
         raise InvalidSetting(
             "--print-systemd needs a settings file that says the whole crawl",
             hint="write seeds and output into crawl.toml, then: comity crawl -c crawl.toml --print-systemd",
         )
+    refuse("is not in the units, which run what the file says: write it there, or into ExecStart", *others)
     click.echo(units(Path(configuration.job_file)))
     return Exit.DONE
 
@@ -258,8 +261,9 @@ def _crawler(
         policy, goes_on = _resumed_policy(begun.policy, configuration)
         given, limits = _settings_for_run(begun, configuration, expander)
     form = typed.format or begun.plugins.get("sink", DEFAULT)
-    if is_typed("requisites") and settings.requisites != "none" and form not in ("warc", "wacz"):
-        raise InvalidSetting(f"--requisites is for archives: add --format warc or wacz, in the place of {form}")
+    for name in ("raw", "requisites") if form not in ("warc", "wacz") else ():
+        if is_typed(name) and configuration.settings[name].value not in (False, "none"):
+            raise InvalidSetting(f"--{name} is for archives: add --format warc or wacz, in the place of {form}")
     if typed.engine == "ray" and store is None and shards is None and begun.manifest is None:
         shards = Workers(typed.workers).new_shards  # one worker is placed as several are
     workers = Workers(

@@ -173,7 +173,8 @@ def _conclude(crawler: Crawler, stats: Stats, again: str | None) -> Exit:
         error_line(f"{'nothing was fetched' if crawler.end.passing else 'no page was kept'}: {crawler.end.trouble}")
         return Exit.NOT_READY if crawler.end.passing else Exit.PARTLY
     if not stats.reached and crawler.end.refusal:
-        error_line(f"nothing was fetched: {crawler.end.refusal}")
+        what = "no page was kept" if crawler.settings.only_if else "nothing was fetched"
+        error_line(f"{what}: {crawler.end.refusal}")
     if crawler.end.deferred:
         how = f"; continue later with: {again}{_raised(crawler)}" if again else ""
         end = crawler.end

@@ -106,11 +106,19 @@ def audit(
         refuse("has no effect with --changes", "report")
         if target is not None:
             raise InvalidSetting("--changes compares the captures in --robots: leave out URLS")
+    if robots is None:
+        refuse("chooses among captures: name them by --robots", "at")
     if wide and keep_parts:
         raise InvalidSetting("--wide joins the parts: leave out --parts")
     moment = None if at is None else _time(at)
     note_agents(agents)
     given = sources.files(target) if target is not None else []
+    if target is not None:
+        refuse("is about --robots without URLS", "every")
+    read = {path.resolve() for path in (*given, *([] if robots is None else [Path(robots)]))}
+    for path in (output, report):
+        if path is not None and path.resolve() in read:
+            raise InvalidSetting(f"{path} is one of the files that are read", hint="choose another name")
 
     def origins_of_all() -> list[str]:
         print_err(f"{robots} stands for every host; in a folder a file stands for the host that it is named after")
@@ -124,6 +132,8 @@ def audit(
         origins = fetching.origins_in(given, column, ROWS)
         print_err(f"fetching the robots.txt of {len(origins):,} origins")
         table = fetching.fetched(origins, configuration.policy, configuration.client)
+    if at is not None and ("fetched_at" not in table.column_names or table["fetched_at"].null_count == len(table)):
+        raise InvalidSetting(f"--at chooses among captures, and {robots} does not say when any was made")
     if address is not None and engine != "ray":
         raise InvalidSetting("--address names a Ray cluster: add --engine ray")
     if changes:

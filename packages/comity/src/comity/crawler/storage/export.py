@@ -44,7 +44,10 @@ def export(
     write, source = form.writer(to), _source(output, since)
     logs = {part.format for part in source.parts}
     if form.needs_log and (since or any(FORMATS[each].module != FORMATS[form.log].module for each in logs)):
-        raise InvalidSetting(f"to: {to} is made of a whole log in {form.log}, and that is in {', '.join(logs)}")
+        what = f"to: {to} is made of a whole log in {form.log}"
+        if since:
+            raise InvalidSetting(what, hint="leave out --since")
+        raise InvalidSetting(f"{what}, and that is in {', '.join(logs)}", hint=f"crawl with --format {form.log}")
     if to == "files" and "markdown" in logs:
         raise InvalidSetting("to: a log in markdown does not keep the pages as they were served")
     seals = [sha256_of(read_regular(path)) for part in source.parts if (path := part.path / "seal.json").exists()]
