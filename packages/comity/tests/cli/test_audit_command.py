@@ -386,6 +386,7 @@ def test_changes_name_what_was_gained_and_lost_with_the_line(tmp_path: Path) -> 
         ("User-agent: *\nDisallow:", "open"),
         ("User-agent: GPTBot\nDisallow: /", "open"),
         ("", "open"),
+        ("User-agent: *\nDisallow: /\nAllow: /", "open"),
     ],
 )
 def test_a_host_refuses_an_agent_wholly_partly_or_not_at_all(body: str, how: str) -> None:
@@ -396,6 +397,7 @@ def test_without_urls_the_files_themselves_are_counted(tmp_path: Path) -> None:
     out = comity("audit", "--robots", str(written(tmp_path)), "--agents", "GPTBot,MyBot", cwd=tmp_path).stdout
     assert "2 hosts" in out
     assert "GPTBot                      1 (50.0%)" in out
+    assert out.splitlines()[2].split() == ["agent", "blocked", "partly", "allowed"]
 
 
 def test_the_columns_of_the_input_are_kept(tmp_path: Path) -> None:

@@ -5,16 +5,17 @@ Each file counts once, by its last capture. It judges by `comity_robots` alone.
 
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import Any, Final, Literal, get_args
+from typing import Any, Final, Literal
 
 from comity.bulk.captures import Captures
 from comity.bulk.report import ReportTable, page, share
 from comity.templates import date
 from comity_robots import Robots, directives, parse
 from comity_robots.agent_table import asked_agents
+from comity_robots.switches import access
 
 Refused = Literal["blocked", "partly", "open"]
-_HOW: Final[tuple[Refused, ...]] = get_args(Refused)
+_HOW: Final[dict[Refused, str]] = {"blocked": "blocked", "partly": "partly", "open": "allowed"}
 _PURPOSES: Final = ("search", "ai-input", "train-ai")
 _STATED: Final = ("disallowed", "unknown", "allowed")
 MAX_SITES: Final = 1_000  # listed by name
@@ -51,7 +52,7 @@ class Survey:
         rows = [
             f"{self.hosts:,} host{'s' * (self.hosts != 1)}",
             "",
-            f"{'agent':{width}} {'blocked':>16} {'partly':>16} {'open':>16}",
+            f"{'agent':{width}} {'blocked':>16} {'partly':>16} {'allowed':>16}",
         ]
         for agent, counts in refusing:
             shares = (f"{counts[how]:,} ({counts[how] / hosts:.1%})" for how in _HOW)
@@ -93,12 +94,12 @@ class Survey:
             ReportTable(
                 "agents",
                 "Which agents are blocked",
-                ["Agent", *map(str.capitalize, _HOW), "Share of sites"],
+                ["Agent", *map(str.capitalize, _HOW.values()), "Share of sites"],
                 [
                     (agent, [share(counts[how], hosts) for how in _HOW], [counts[how] / hosts for how in _HOW])
                     for agent, counts in refusing
                 ],
-                _HOW,
+                [*_HOW.values()],
                 _open(len(ranked) - len(refusing)),
             ),
             ReportTable(
@@ -157,12 +158,9 @@ _SHOWN = {
 
 
 def refused(robots: Robots, agent: str) -> Refused:
-    """Whether a file refuses an agent: wholly where the root is disallowed and no rule allows anything, partly where
-    any rule disallows."""
-    rules = [entry.directive for entry in robots.entries(robots.applying(agent)[1]) if entry.octets]
-    if directives.DISALLOW not in rules:
-        return "open"
-    return "blocked" if directives.ALLOW not in rules and not robots.allowed("/", agent) else "partly"
+    """Whether a file refuses an agent, as the workbench shows it; JSON calls `open` what is shown as allowed."""
+    how = access(robots, agent)[0]
+    return "open" if how == "allowed" else how
 
 
 def survey(table: Any, agents: tuple[str, ...] = ()) -> Survey:
