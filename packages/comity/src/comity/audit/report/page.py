@@ -324,13 +324,13 @@ def _attention(view: CrawlView) -> list[Attention]:
     broken_by: dict[str, list[Any]] = {}
     for link in figures.broken:
         broken_by.setdefault(link.why, []).append(link)
+    noun, word = ("URL", FAILED) if figures.urls_by_reason else ("request", "error")  # which may be tried again
     for why, count in figures.reasons.most_common(MAX_REASONS):
-        noun = "URL" if figures.urls_by_reason else "request"
         first = broken_by.get(why[:200], [None])[0]
         note = "" if first is None else f"{first.url}, named by {_count(first.count, 'page')}"
-        found.append(Attention("warning", FAILED, f"{why}: {_count(count, noun)}", note, why))
+        found.append(Attention("warning", word, f"{why}: {_count(count, noun)}", note, why * figures.urls_by_reason))
     if len(figures.reasons) > MAX_REASONS:
-        found.append(Attention("warning", FAILED, f"{len(figures.reasons) - MAX_REASONS:,} more reasons"))
+        found.append(Attention("warning", word, f"{len(figures.reasons) - MAX_REASONS:,} more reasons"))
     if cut := len(figures.damaged_sitemaps):
         words = f"{_count(cut, 'sitemap')} could not be read to the end, so what comes after is not known."
         found.append(Attention("warning", "sitemaps", words))
