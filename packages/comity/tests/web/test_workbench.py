@@ -247,6 +247,13 @@ def test_what_a_site_wrote_is_never_markup(tab: Any) -> None:
 
 
 @pytest.mark.long
+def test_a_file_that_is_not_utf_8_is_opened_with_a_word_about_its_bytes(tab: Any, tmp_path: Path) -> None:
+    (tmp_path / "latin.txt").write_bytes(b"# \xe9tudes\nUser-agent: *\nDisallow:\n")
+    tab.set_input_files("#open", tmp_path / "latin.txt")
+    tab.wait_for_selector("#fetched >> text=latin.txt (bytes that are not UTF-8 are shown and saved as \ufffd)")
+
+
+@pytest.mark.long
 def test_a_file_that_is_dropped_or_opened_is_read(tab: Any, tmp_path: Path) -> None:
     (tmp_path / "robots.txt").write_text("User-agent: Opened\nDisallow: /opened\n")
     tab.set_input_files("#open", tmp_path / "robots.txt")
@@ -307,9 +314,21 @@ def test_a_switch_edits_the_file_in_the_fewest_lines_and_the_work_survives_a_rel
     )
     see(tab, "changes")
     tab.wait_for_selector("#changes >> text=ClaudeBot loses /")
-    tab.wait_for_function("JSON.parse(sessionStorage.getItem('comity workbench')).text.includes('ClaudeBot')")
+    for name, text in (
+        ("tests", "ClaudeBot not /"),
+        ("urls", "/\n/y"),
+    ):  # at once: not only what the file's change saved
+        tab.evaluate(FILL, [name, text])
+    see(tab, "urls")
+    cell(tab, "MyBot", "/y").click()
+    see(tab, "tests")
     tab.reload()
     tab.wait_for_selector("html[data-ready]")
+    tab.wait_for_selector("#results >> text=ClaudeBot not /")
+    assert "MyBot may fetch /y" in tab.inner_text("#why")
+    see(tab, "changes")
+    assert tab.inner_text("#against") == "the file as it was"
+    see(tab, "bots")
     tab.wait_for_selector("#bots [role=switch][aria-label=ClaudeBot][aria-checked=false]")
 
 

@@ -19,7 +19,7 @@ let before = "", source = "an empty file", example = false, shown = null;
 let asked = 0;
 
 function state() {
-  return { text: editor.value, agents: $("agents").value, urls: $("urls").value, dialect: $("dialect").value, tests: $("tests").value, source, example, ...(before === editor.value ? {} : { old: before }) };
+  return { text: editor.value, agents: $("agents").value, urls: $("urls").value, dialect: $("dialect").value, tests: $("tests").value, source, example, chosen, tab: document.body.dataset.tab, ...(before === editor.value ? {} : { old: before }) };
 }
 
 function restore(saved) {
@@ -28,7 +28,7 @@ function restore(saved) {
   if (typeof saved.text === "string") editor.value = saved.text;
   if (typeof saved.source === "string") source = saved.source;
   if (typeof saved.example === "boolean") example = saved.example;
-  if (saved.chosen === null) chosen = null;
+  if (saved.chosen === null || [saved.chosen?.agent, saved.chosen?.url].every((each) => typeof each === "string")) chosen = saved.chosen;
   before = typeof saved.old === "string" ? saved.old : editor.value;
   $("against").textContent = plain(source);
 }
@@ -337,8 +337,9 @@ function inPauses(work) {
   return () => { clearTimeout(timer); timer = setTimeout(run, pause); };
 }
 const soon = latest(judge), latestBots = latest(bots);
+function keep() { try { sessionStorage.setItem(KEPT, JSON.stringify(state())); } catch { /* a file too large to be kept */ } }
 const slower = inPauses(async () => {
-  try { sessionStorage.setItem(KEPT, JSON.stringify(state())); } catch { /* a file too large to be kept */ }
+  keep();
   await latestBots(); await lint(); await compare();
 });
 
@@ -394,13 +395,15 @@ async function frozen() {
   return `<!doctype html>${made.documentElement.outerHTML.replace("</head>", () => `<style>${style}</style></head>`)}`;
 }
 
+const unread = (text) => text.includes("\ufffd") ? " (bytes that are not UTF-8 are shown and saved as \ufffd)" : "";
+
 async function opened(file) {
   const text = await file.text();
   try {
     if (!file.name.endsWith(".json")) throw new Error("a robots.txt");
     restore({ ...FRESH, ...JSON.parse(text) });
     soon(); slower();
-  } catch { load(text, file.name); }
+  } catch { load(text, file.name + unread(text)); }
   say(`${file.name} opened`);
 }
 
@@ -410,6 +413,7 @@ async function begin() {
   try { if (location.hash.length > 1 && location.hash !== "#example") saved = JSON.parse(await unpacked(location.hash.slice(1))); } catch { say("The link cannot be read"); }
   saved = { ...FRESH, text: "", ...saved };
   tab("bots");
+  if (TABS.includes(saved.tab) && $(`tab-${saved.tab}`).offsetParent) tab(saved.tab);  // a phone has one more
   restore(saved);
   $("why").textContent = "Loading ...";
   const { agents, dialects, crawl } = await known();
@@ -485,10 +489,11 @@ async function begin() {
     $("fetched").textContent = found.error ? "" : `${found.url} answered ${found.status}`;
     if (found.error) return;
     load(found.text, found.url);
-    $("fetched").textContent = `${plain(found.url)} answered ${found.status}`;
+    $("fetched").textContent = `${plain(found.url)} answered ${found.status}${unread(found.text)}`;
     const url = new URL(given.includes("://") ? given : `https://${given}`);
     if (url.pathname !== "/" && url.pathname !== "/robots.txt") look(url.pathname + url.search);
   });
+  addEventListener("pagehide", keep);
   await judge();
   await bots();
   await lint();
