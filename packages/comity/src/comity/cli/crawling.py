@@ -240,10 +240,9 @@ def _crawler(
             what = error.strerror or error
             raise ComityError(f"--demo: its web site cannot be served on this machine: {what}") from error
         seeds = [normalise(seed) for seed in site.seeds]
-        waits = [name for name in ("min_interval", "backoff") if configuration.settings[name].origin == "default"]
-        policy = policy.with_changes(
-            allow_addresses=(*policy.allow_addresses, "127.0.0.0/8"), **dict.fromkeys(waits, DEMO_DELAY_SECONDS)
-        )
+        policy = policy.with_changes(allow_addresses=(*policy.allow_addresses, "127.0.0.0/8"))
+        if configuration.settings["min_interval"].origin == "default":
+            policy = policy.with_changes(min_interval=DEMO_DELAY_SECONDS)
         client_settings = replace(client_settings, resolve=site.resolve)
     if join and (settled := _options_settled_by_the_crawl(configuration, typed.lease)):
         raise InvalidSetting(f"--join takes part in a crawl as it was begun: leave out {', '.join(settled)}")
