@@ -99,7 +99,7 @@ def test_every_module_imports_or_names_the_extra_that_it_needs(base: Installed, 
 COMMANDS: dict[str, tuple[list[str], int, str]] = {
     "agents": ([], 0, "GPTBot"),
     "audit": (["--robots", "."], 64, "comity[bulk]"),
-    "changes": (["out"], 0, ""),
+    "changes": (["out"], 66, "no refresh"),
     "check": (["{harbour}private/", "--json"], 0, '"verdict"'),
     "completion": (["bash"], 0, "comity"),
     "crawl": (["-o", "out", "--resume", "--delay", "0.2", "--allow-address", "127.0.0.0/8"], 2, "pages "),
@@ -136,7 +136,7 @@ COMMANDS: dict[str, tuple[list[str], int, str]] = {
     "settings": ([], 0, "agent"),
     "test": (["expected.txt"], 0, ""),
     "write": (["--block-training", "-o", "written.txt"], 0, "written.txt"),
-    "why": (["out", "{harbour}"], 0, "not found"),
+    "why": (["out", "{harbour}"], 66, "not found"),
 }
 
 
