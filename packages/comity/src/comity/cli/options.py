@@ -228,7 +228,8 @@ def refuse(why: str, *names: str) -> None:
 
 def is_typed(name: str) -> bool:
     """Return whether an option of the current command was typed."""
-    return click.get_current_context().get_parameter_source(name) is ParameterSource.COMMANDLINE
+    context = click.get_current_context()  # 8.2.0 says so of arguments without a value, too
+    return context.get_parameter_source(name) is ParameterSource.COMMANDLINE and context.params.get(name) != ()
 
 
 def single_value(_: click.Context, option: click.Parameter, values: tuple[Any, ...]) -> Any:
