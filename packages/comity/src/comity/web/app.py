@@ -102,19 +102,12 @@ def build(
         """
         workbench.bounded(text, agents, ())
         listing = listed_urls(sitemaps_by, sitemaps, site or next(iter(sitemaps), ""), MAX_SITEMAPS)
+        values = []
         async with reading:
-            read = await asyncio.to_thread(list, listing)
-        values = [
-            {
-                "url": each.sitemap,
-                "problem": each.problem,
-                "urls": len(each.pages),
-                "indexed": each.indexed,
-                "elsewhere": each.elsewhere,
-                "refused": await readers.read(workbench.refused, text, agents, each.pages, dialect),
-            }
-            for each in read
-        ]
+            while (each := await asyncio.to_thread(next, listing, None)) is not None:  # one is held at a time
+                refused = await readers.read(workbench.refused, text, agents, each.pages, dialect)
+                counts = {"urls": len(each.pages), "indexed": each.indexed, "elsewhere": each.elsewhere}
+                values.append({"url": each.sitemap, "problem": each.problem, **counts, "refused": refused})
         return {"sitemaps": values, "left": sitemaps[:MAX_SITEMAPS_LEFT]}
 
     async def known(_: Any) -> Any:
