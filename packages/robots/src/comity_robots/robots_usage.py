@@ -112,7 +112,7 @@ def for_agent(robots: "Parsed", agent: str) -> RobotsUsage:
     for run in (above, *robots.runs(directives.PREFERENCES)):
         agents = shown(", ".join(run.agents), MAX_GROUP_CHARACTERS)
         ours = bool(run.agents) and run.numbers[0] in starts
-        if any(map(policy_tokens.is_policy_token, run.agents)):
+        if len(tokens) < MAX_OTHERS and any(map(policy_tokens.is_policy_token, run.agents)):
             tokens += [
                 policy_tokens.unread(entry.value, lines.of(entry.start))
                 for entry in robots.entries(run.numbers, 1 << directives.USER_AGENT)

@@ -144,10 +144,10 @@ def _switched(robots: Robots, agents: Iterable[str], allow: bool) -> Robots:
                 lines[number - 1] = None
     others = [each for each in agents if ascii_lower(each) not in settled]
     if allow and access(robots, NOBODY)[0] != "blocked":  # who is named no more is let in with all others
-        everybodys = {*authoring.records_for(robots, NOBODY)}
-        named = [ascii_lower(token(value)) for group in robots.groups for value in group.agents]
-        others = [each for each in others if ascii_lower(each) not in named or {*records[each]} - everybodys]
-        copied = {each: _rules_left(robots, NOBODY) if ascii_lower(each) in named else copied[each] for each in others}
+        everybodys, rules_of_all = {*authoring.records_for(robots, NOBODY)}, _rules_left(robots, NOBODY)
+        known = {ascii_lower(token(value)) for group in robots.groups for value in group.agents}
+        others = [each for each in others if ascii_lower(each) not in known or {*records[each]} - everybodys]
+        copied |= {each: rules_of_all for each in others if ascii_lower(each) in known}
     added: list[str] = []
     order = {ascii_lower(each.name): each.purpose for each in known_agents()}
 

@@ -15,7 +15,7 @@ DRAFT: Final = "draft-kelley-aipref-training-preference-signal-00"
 
 def is_policy_token(value: str) -> bool:
     """Whether a User-agent value is written as a token of that draft, and so is no crawler's name."""
-    return re.fullmatch(r"__[\w.-]+", value, re.ASCII) is not None
+    return value.startswith("__") and re.fullmatch(r"[\w.-]{3,}", value, re.ASCII) is not None
 
 
 def unread(value: str, line: int) -> Statement:
