@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Final
 
-from comity.cli.terminal import error_line
+from comity.cli.terminal import count_noun, error_line
 from comity.client import Client
 from comity.client.sitemaps import listed_urls
 from comity_pages import urls
@@ -35,6 +35,6 @@ def urls_of_site(client: Client, site: str, unread: list[str]) -> Iterator[str]:
         yield from (page for page in listed.pages if page not in pages)
         pages.update(listed.pages)
     unread += waiting
-    left = f"; {len(waiting):,} sitemaps were left unread" if waiting else ""
-    others = f"; {elsewhere:,} entries of other hosts were passed over" if elsewhere else ""
-    error_line(f"{len(pages):,} URLs in {count:,} sitemaps of {origin}{others}{left}")
+    left = f"; not read: {count_noun(len(waiting), 'sitemap')}" if waiting else ""
+    others = f"; passed over, of other hosts: {elsewhere:,}" if elsewhere else ""
+    error_line(f"{count_noun(len(pages), 'URL')} in {count_noun(count, 'sitemap')} of {origin}{others}{left}")
